@@ -1,0 +1,120 @@
+// Package wire holds the connections under the MCP SDK: stdio, streamable HTTP and legacy SSE, each an
+// mcp.Connection of our own. They share one envelope scanner, one table of pending calls and one event
+// reader, so that the promises about deadlines, closing and bad peers are kept in one place.
+//
+// Results of tools/list and tools/call go around the SDK: a [Slot] in the call's context takes the raw
+// result, and the SDK is handed the slot itself as the reply's error, undecoded. Arguments go around it
+// the other way: params hold [Marker], and the connection splices the slot's bytes in. Property order,
+// absent hints and large integers survive, and one bad reply costs one call, never the session.
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolsource/toolsource"
+)
+
+// Marker stands for the arguments in the params of a tools/call whose slot has Args. A connection refuses
+// to send one that it cannot splice, so that no tool ever runs with empty arguments.
+var Marker = json.RawMessage(`{"\u0000slot":0}`)
+
+// Slot is the way of one tools/list or tools/call around the SDK. It is an error, since that is how the
+// SDK carries it back: find it with errors.As. Its fields other than Args are written before the call
+// returns it and never after.
+type Slot struct {
+	Args []byte // one line of valid JSON to send in place of Marker; nil: the params are sent as they are
+
+	Raw json.RawMessage // the result as the peer sent it; nil if there is none
+	RPC *RPCError       // the peer's JSON-RPC error; nil if there is none
+	Bad error           // the reply could not be read (malformed, over the cap): costs this call only
+
+	state slotState
+}
+
+// Error says that the slot came back by the error path, as it should.
+func (s *Slot) Error() string { return "wire: raw reply" }
+
+type slotKey struct{}
+
+// WithSlot gives the slot to the next tools/list or tools/call made with the context.
+func WithSlot(ctx context.Context, s *Slot) context.Context {
+	return context.WithValue(ctx, slotKey{}, s)
+}
+
+func slotFrom(ctx context.Context) *Slot {
+	s, _ := ctx.Value(slotKey{}).(*Slot)
+	return s
+}
+
+// RPCError is a JSON-RPC error reply, kept apart from the SDK's type so that no code of a server can be
+// taken for one of the SDK's own.
+type RPCError struct {
+	Code    int64           `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+func (e *RPCError) Error() string { return fmt.Sprintf("%s (JSON-RPC error %d)", e.Message, e.Code) }
+
+// StatusError is an HTTP answer that is no MCP reply. It costs the call that got it, not the session.
+type StatusError struct {
+	Status          int           // HTTP status code
+	WWWAuthenticate string        // of a 401 or 403
+	RetryAfter      time.Duration // of a 429 or 503; 0: not said
+	ContentType     string
+	Body            string // its first bytes, secrets removed
+}
+
+func (e *StatusError) Error() string {
+	s := fmt.Sprintf("HTTP %d %s", e.Status, http.StatusText(e.Status))
+	if e.ContentType != "" {
+		s += " (" + e.ContentType + ")"
+	}
+	return s
+}
+
+// Options are what the three connections have in common. The zero value works.
+type Options struct {
+	Logger     *slog.Logger  // nil: discard
+	MaxMessage int           // bytes in one line, body or event; 0: 10 MiB
+	CloseBound time.Duration // from Close to the last process and goroutine gone; 0: 5 s
+	// Progress is called on the reading goroutine, before any reply that came later is delivered. It must
+	// not block. Progress notifications for which it is set are not passed on to the SDK.
+	Progress func(token string, p toolsource.Progress)
+	// Notify sees every other notification before the SDK does. It must not block.
+	Notify func(method string, params json.RawMessage)
+	// Redact removes secrets from text that goes into errors and logs. nil: as it is.
+	Redact func(string) string
+}
+
+// Conn is a connection with a life that can be watched. Close returns at once, whatever the peer does.
+type Conn interface {
+	mcp.Connection
+	// Done is closed when the peer is gone or Close was called.
+	Done() <-chan struct{}
+	// Err says why the connection ended: an exit code with the tail of standard error, a status, io.EOF.
+	// It is nil before Done, and after a Close that came first.
+	Err() error
+	// Gone waits until everything the connection started has ended: processes reaped, descriptors closed,
+	// goroutines returned. It is called after Close and returns ctx's error if that ends first.
+	Gone(ctx context.Context) error
+	// Forget drops a slot whose call was given up, so that nothing is kept for a reply that may never come.
+	// A slot that was never sent reports false from Sent.
+	Forget(s *Slot)
+	// Stderr is the tail of the child's standard error, secrets removed; "" for HTTP.
+	Stderr() string
+}
+
+// Transport makes one connection. A second Connect is an error: a new session needs a new Transport.
+type Transport interface {
+	mcp.Transport
+	// Conn is what Connect made, and nil before.
+	Conn() Conn
+}

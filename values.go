@@ -1,0 +1,363 @@
+package toolsource
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"unicode/utf8"
+)
+
+// maxDepth bounds the nesting of arguments and values, so that a map that holds itself is an error and
+// not the end of the process.
+const maxDepth = 1000
+
+// Arguments brings args into the types that a Callable of a Toolbox receives: nil, bool, int64, float64,
+// json.Number for integers outside int64, string, Blob, []any, map[string]any, and json.RawMessage, which
+// is validated and compacted. It accepts those, every Go integer and float kind, and slices and
+// string-keyed maps of them. Anything else, NaN and Inf are an ErrBadArguments that names the path.
+// args itself is never changed; where nothing needs changing it is what is returned.
+func Arguments(args map[string]any) (map[string]any, error) {
+	v, err := argument(args, nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	m, _ := v.(map[string]any)
+	return m, nil
+}
+
+// A path leads to a value inside the arguments; it is only written out for an error.
+type path struct {
+	up    *path
+	key   string
+	index int // -1: key counts
+}
+
+func (p *path) String() string {
+	if p == nil {
+		return "arguments"
+	}
+	s := ""
+	for ; p != nil; p = p.up {
+		switch {
+		case p.index >= 0:
+			s = "[" + strconv.Itoa(p.index) + "]" + s
+		case p.up == nil:
+			s = p.key + s
+		default:
+			s = "." + p.key + s
+		}
+	}
+	return s
+}
+
+func badArgument(p *path, format string, a ...any) error {
+	return fmt.Errorf("%w: %s %s", ErrBadArguments, p, fmt.Sprintf(format, a...))
+}
+
+func argument(v any, at *path, depth int) (any, error) {
+	if depth > maxDepth {
+		return nil, badArgument(at, "is nested more than %d deep, or holds itself", maxDepth)
+	}
+	switch v := v.(type) {
+	case nil, bool, int64:
+		return v, nil
+	case string:
+		if !utf8.ValidString(v) {
+			return nil, badArgument(at, "is not valid UTF-8; give bytes as a Blob")
+		}
+		return v, nil
+	case float64:
+		return finite(v, at)
+	case json.Number:
+		return exactNumber(v, at)
+	case json.RawMessage:
+		return compactRaw(v, at)
+	case Blob:
+		return v, nil
+	case map[string]any:
+		return argumentMap(v, at, depth)
+	case []any:
+		return argumentSlice(v, at, depth)
+	}
+	return argumentByKind(reflect.ValueOf(v), at, depth)
+}
+
+func finite(f float64, at *path) (any, error) {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return nil, badArgument(at, "is %v, which JSON cannot express", f)
+	}
+	return f, nil
+}
+
+// exactNumber is an int64 where the number is an integer that fits, a json.Number for one that does not,
+// else a float64.
+func exactNumber(n json.Number, at *path) (any, error) {
+	s := n.String()
+	if !json.Valid([]byte(s)) || s == "" || s[0] != '-' && (s[0] < '0' || s[0] > '9') {
+		return nil, badArgument(at, "is the number %q, which is not one", s)
+	}
+	if isInteger(s) {
+		if i, err := strconv.ParseInt(s, 10, 64); err == nil {
+			return i, nil
+		}
+		return n, nil
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return nil, badArgument(at, "is the number %s, which is out of range", s)
+	}
+	return f, nil
+}
+
+func isInteger(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if (s[i] < '0' || s[i] > '9') && (i > 0 || s[i] != '-') {
+			return false
+		}
+	}
+	return true
+}
+
+func compactRaw(raw json.RawMessage, at *path) (any, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	var b bytes.Buffer
+	if err := json.Compact(&b, raw); err != nil {
+		return nil, badArgument(at, "is raw JSON that does not parse: %v", err)
+	}
+	if bytes.Equal(b.Bytes(), raw) {
+		return raw, nil
+	}
+	return json.RawMessage(b.Bytes()), nil
+}
+
+// argumentMap copies m only from the first member on that has to change.
+func argumentMap(m map[string]any, at *path, depth int) (any, error) {
+	var out map[string]any
+	for k, e := range m {
+		c, err := argument(e, &path{up: at, key: k, index: -1}, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		if out == nil && !identical(c, e) {
+			out = make(map[string]any, len(m))
+			for k2, e2 := range m {
+				out[k2] = e2
+			}
+		}
+		if out != nil {
+			out[k] = c
+		}
+	}
+	if out == nil {
+		return m, nil
+	}
+	return out, nil
+}
+
+func argumentSlice(s []any, at *path, depth int) (any, error) {
+	var out []any
+	for i, e := range s {
+		c, err := argument(e, &path{up: at, index: i}, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		if out == nil && !identical(c, e) {
+			out = append(make([]any, 0, len(s)), s...)
+		}
+		if out != nil {
+			out[i] = c
+		}
+	}
+	if out == nil {
+		return s, nil
+	}
+	return out, nil
+}
+
+// identical reports whether argument left a value as it was. Maps and slices are compared by where they
+// are, since argument returns the same one where nothing changed.
+func identical(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		return ok && reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+	case []any:
+		b, ok := b.([]any)
+		return ok && len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+	case json.RawMessage:
+		b, ok := b.(json.RawMessage)
+		return ok && len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+	case Blob:
+		_, ok := b.(Blob)
+		return ok
+	}
+	switch b.(type) {
+	case nil, bool, int64, float64, string, json.Number:
+		return a == b
+	}
+	return false
+}
+
+func argumentByKind(v reflect.Value, at *path, depth int) (any, error) {
+	switch v.Kind() {
+	case reflect.Bool:
+		return v.Bool(), nil
+	case reflect.String:
+		return argument(v.String(), at, depth)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return v.Int(), nil
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return unsigned(v.Uint()), nil
+	case reflect.Float32, reflect.Float64:
+		return finite(floatOf(v), at)
+	case reflect.Slice, reflect.Array:
+		if v.Kind() == reflect.Slice && v.IsNil() {
+			return nil, nil
+		}
+		out := make([]any, v.Len())
+		for i := range out {
+			c, err := argument(v.Index(i).Interface(), &path{up: at, index: i}, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			out[i] = c
+		}
+		return out, nil
+	case reflect.Map:
+		if v.Type().Key().Kind() != reflect.String {
+			return nil, badArgument(at, "is a %s, and a map's keys must be strings", v.Type())
+		}
+		if v.IsNil() {
+			return nil, nil
+		}
+		out := make(map[string]any, v.Len())
+		for it := v.MapRange(); it.Next(); {
+			k := it.Key().String()
+			c, err := argument(it.Value().Interface(), &path{up: at, key: k, index: -1}, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			out[k] = c
+		}
+		return out, nil
+	}
+	return nil, badArgument(at, "is a %s, which is not a value that JSON has; give a map, a slice, a string, a number, a bool or nil", v.Type())
+}
+
+// floatOf widens a float32 by its shortest decimal form, so that 0.1 stays 0.1.
+func floatOf(v reflect.Value) float64 {
+	f := v.Float()
+	if v.Kind() == reflect.Float32 && !math.IsNaN(f) && !math.IsInf(f, 0) {
+		if g, err := strconv.ParseFloat(strconv.FormatFloat(f, 'g', -1, 32), 64); err == nil {
+			return g
+		}
+	}
+	return f
+}
+
+func unsigned(u uint64) any {
+	if u <= math.MaxInt64 {
+		return int64(u)
+	}
+	return json.Number(strconv.FormatUint(u, 10))
+}
+
+// isCanonical reports whether v holds only what Result.Value may hold.
+func isCanonical(v any, depth int) bool {
+	if depth > maxDepth {
+		return false
+	}
+	switch v := v.(type) {
+	case nil, bool, int64, float64, string, json.Number, Blob:
+		return true
+	case []any:
+		for _, e := range v {
+			if !isCanonical(e, depth+1) {
+				return false
+			}
+		}
+		return true
+	case map[string]any:
+		for _, e := range v {
+			if !isCanonical(e, depth+1) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// canonical is Value's rule.
+func canonical(v any) any {
+	if isCanonical(v, 0) {
+		return v
+	}
+	if b, ok := v.([]byte); ok {
+		return Blob{Data: b}
+	}
+	if raw, ok := v.(json.RawMessage); ok {
+		if dv, err := decodeExact(raw); err == nil {
+			return dv
+		}
+		return string(raw)
+	}
+	if c, ok := canonicalByKind(v); ok {
+		return c
+	}
+	b, err := json.Marshal(v)
+	if err == nil {
+		if dv, err := decodeExact(b); err == nil {
+			return dv
+		}
+	}
+	return fmt.Sprint(v)
+}
+
+// canonicalByKind takes what argument takes, unless a type writes its own JSON.
+func canonicalByKind(v any) (any, bool) {
+	switch v.(type) {
+	case json.Marshaler, fmt.Stringer, error:
+		return nil, false
+	}
+	c, err := argument(v, nil, 0)
+	if err != nil || !isCanonical(c, 0) {
+		return nil, false
+	}
+	return c, true
+}
+
+// decodeExact reads JSON with integers exact.
+func decodeExact(b []byte) (any, error) {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, err
+	}
+	return exactNumbers(v), nil
+}
+
+func exactNumbers(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if n, err := exactNumber(v, nil); err == nil {
+			return n
+		}
+		return v
+	case []any:
+		for i, e := range v {
+			v[i] = exactNumbers(e)
+		}
+	case map[string]any:
+		for k, e := range v {
+			v[k] = exactNumbers(e)
+		}
+	}
+	return v
+}
