@@ -138,12 +138,7 @@ func (tb *Toolbox) attach(l *layer) error {
 		return &SourceError{Source: l.name, Op: "add", Err: ErrDuplicateSource}
 	}
 	tb.attachLocked(l)
-	after := func() {}
-	if len(l.claims) > 0 {
-		after = tb.mergeLocked()
-	}
 	tb.mu.Unlock()
-	after()
 	return nil
 }
 

@@ -107,9 +107,9 @@ func (tb *Toolbox) mergeLocked() (after func()) {
 		for s := range tb.subs {
 			s.post(change)
 		}
-		for child := range tb.children {
-			child.parentChanged()
-		}
+	}
+	for child := range tb.children { // also when only a layer without tools of everybody's came or went
+		child.parentChanged()
 	}
 	logs := tb.report(old, next)
 	return func() {
