@@ -44,7 +44,7 @@ func child(do string) {
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP)
 		fmt.Println("ready")
-		select {}
+		time.Sleep(time.Hour)
 	case "sleep":
 		fmt.Println("ready")
 		time.Sleep(time.Hour)
@@ -66,7 +66,7 @@ func child(do string) {
 		if os.Getenv("THEN") == "exit" {
 			os.Exit(0)
 		}
-		select {}
+		time.Sleep(time.Hour)
 	}
 }
 
