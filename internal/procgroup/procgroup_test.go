@@ -132,9 +132,9 @@ func TestStop(t *testing.T) {
 		min, max time.Duration
 		why      string
 	}{
-		{"cat", 0, 300 * time.Millisecond, "ends by itself or by TERM, at once"},
-		{"sleep", 0, 300 * time.Millisecond, "does not read stdin: TERM ends it at once"},
-		{"stubborn", 300 * time.Millisecond, 500 * time.Millisecond, "ignores TERM: KILL at half of the bound"},
+		{"cat", 0, 900 * time.Millisecond, "ends by itself or by TERM, at once"},
+		{"sleep", 0, 900 * time.Millisecond, "does not read stdin: TERM ends it at once"},
+		{"stubborn", time.Second, 2 * time.Second, "ignores TERM: KILL at half of the bound"},
 	} {
 		t.Run(tt.do, func(t *testing.T) {
 			p := start(t, tt.do)
@@ -142,7 +142,7 @@ func TestStop(t *testing.T) {
 				line(t, p)
 			}
 			began := time.Now()
-			if err := p.Stop(t.Context(), 600*time.Millisecond); err != nil {
+			if err := p.Stop(t.Context(), 2*time.Second); err != nil {
 				t.Fatal(err)
 			}
 			if d := time.Since(began); d < tt.min || d > tt.max {
