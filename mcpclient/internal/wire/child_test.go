@@ -1,3 +1,5 @@
+//go:build unix
+
 package wire
 
 import (
@@ -115,7 +117,7 @@ func serve(do string) {
 		switch m.Method {
 		case "initialize":
 			if do == "asks" {
-				ask()
+				ask("1", "r1")
 			}
 			if do == "banner" {
 				say(`{"jsonrpc":"2.0","id":%s,"result":%s}  `, id, helloResult)
@@ -144,9 +146,9 @@ func serve(do string) {
 	}
 }
 
-func ask() {
-	say(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
-	say(`{"jsonrpc":"2.0","id":"r1","method":"no/such"}`)
+func ask(num, str string) {
+	say(`{"jsonrpc":"2.0","id":%s,"method":"ping"}`, num)
+	say(`{"jsonrpc":"2.0","id":%q,"method":"no/such"}`, str)
 	say(`{"jsonrpc":"2.0","method":"notifications/unknown"}`)
 }
 
@@ -182,7 +184,7 @@ func callTool(id string, m in, line string) {
 		n, _ := strconv.Atoi(arg)
 		result(id, text(strings.Repeat("b", n)))
 	case "ask":
-		ask()
+		ask("2", "r2") // ids must differ: those of the first round may still be under way
 		result(id, text("asked"))
 	case "split":
 		fmt.Printf(`{"jsonrpc":"2.0","id":%s,"re`, id)
@@ -193,7 +195,7 @@ func callTool(id string, m in, line string) {
 			result(id, text(string(m.Params.Arguments)))
 			return
 		}
-		result(id, `{"resultType":"input_required","requestState":"s1","inputRequests":{"q":{"method":"roots/list"}}}`)
+		result(id, `{"resultType":"input_required","requestState":"s1","inputRequests":{"q":{"method":"roots/list","params":{}}}}`)
 	default:
 		say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"unknown tool"}}`, id)
 	}

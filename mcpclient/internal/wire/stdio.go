@@ -158,7 +158,8 @@ type stdioConn struct {
 	backlog []jsonrpc.Message // of a batch; the reading goroutine's own
 	eof     chan struct{}     // closed when nothing more will be read
 	eofOnce sync.Once
-	wg      sync.WaitGroup
+	failing bool           // a write failed and the connection is about to end; under life's mu
+	wg      sync.WaitGroup // of watch and broken
 }
 
 func newStdioConn(proc *procgroup.Process, o Options) *stdioConn {
@@ -199,7 +200,7 @@ func (c *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	c.broken(err)
+	c.broken()
 	err = fmt.Errorf("writing to the server: %w", err)
 	if s := out.slot(); s != nil && !s.Sent() {
 		err = fmt.Errorf("%w: %w", toolsource.ErrNotReached, err)
@@ -208,14 +209,15 @@ func (c *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 }
 
 // broken ends the connection after a failed write, giving the child a moment to say why.
-func (c *stdioConn) broken(err error) {
+func (c *stdioConn) broken() {
 	c.life.mu.Lock()
-	ended := c.life.ended
-	if !ended {
+	first := !c.life.ended && !c.failing
+	if first {
+		c.failing = true
 		c.wg.Add(1) // under the lock that end takes, so never while the end waits
 	}
 	c.life.mu.Unlock()
-	if ended {
+	if !first {
 		return
 	}
 	go func() {
@@ -341,9 +343,15 @@ func (c *stdioConn) finish(otherwise string) {
 	c.shut(e)
 }
 
-// Close implements mcp.Connection. It returns at once; Gone waits.
+// Close implements mcp.Connection. It returns at once; Gone waits. The SDK also calls it after a failed
+// write, whose cause is then still to be found.
 func (c *stdioConn) Close() error {
-	c.shut(nil)
+	c.life.mu.Lock()
+	failing := c.failing
+	c.life.mu.Unlock()
+	if !failing {
+		c.shut(nil)
+	}
 	return nil
 }
 

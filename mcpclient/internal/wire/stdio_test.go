@@ -1,3 +1,5 @@
+//go:build unix
+
 package wire
 
 import (
@@ -34,7 +36,7 @@ func self(t testing.TB) string {
 }
 
 func stdioTransport4(t testing.TB, do string, o Options) Transport {
-	return NewStdio(StdioConfig{Command: self(t), Env: []string{"WIRE_DO=" + do}}, o)
+	return NewStdio(StdioConfig{Command: self(t), Env: []string{"WIRE_DO=" + do, "GORACE=atexit_sleep_ms=0"}}, o)
 }
 
 func connect(t testing.TB, tr Transport, version string, co *mcp.ClientOptions) (*peer, error) {
