@@ -39,11 +39,11 @@ type bridge struct {
 	epochs    uint64
 	queueTime time.Duration
 	abandoned int
-	changed   chan struct{} // closed at each outcome of dialling, and replaced
-	outcome   error         // of the last one; nil: ready
-	closeErrs []error       // of sessions, since Close began
-	notes     []note
-	telling   bool
+	changed   chan struct{}    // closed at each outcome of dialling, and replaced
+	outcome   error            // of the last one; nil: ready
+	closeErrs []error          // of sessions, since Close began
+	notes     []note           // for the teller
+	teller    *job             // nil: there is none
 	said      map[State]string // what was logged since the server last proved itself
 }
 
