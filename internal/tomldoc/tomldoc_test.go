@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -281,11 +282,28 @@ func FuzzLocate(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, k := range md.Keys() {
-			if !located([]*Value{d.root}, k) {
+			// The reader takes "a = [{b = 1}]" and then "a.c = 2", which is not TOML, and forgets a.b.
+			if decoded(m, k) && !located([]*Value{d.root}, k) {
 				t.Fatalf("%s is not located in %q", k, text)
 			}
 		}
 	})
+}
+
+func decoded(v any, key toml.Key) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		if len(key) == 0 {
+			return true
+		}
+		e, ok := v[key[0]]
+		return ok && decoded(e, key[1:])
+	case []map[string]any:
+		return len(key) == 0 || slices.ContainsFunc(v, func(e map[string]any) bool { return decoded(e, key) })
+	case []any:
+		return len(key) == 0 || slices.ContainsFunc(v, func(e any) bool { return decoded(e, key) })
+	}
+	return len(key) == 0
 }
 
 func located(at []*Value, key toml.Key) bool {
