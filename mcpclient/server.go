@@ -36,18 +36,6 @@ type CallOptions struct {
 	Replay     *bool             // nil: the tool's or the server's
 }
 
-// Listing is what a server lists.
-type Listing struct {
-	Tools     []Tool
-	Problems  []error
-	Truncated bool
-}
-
-// Tool is one tool as its server lists it.
-type Tool struct {
-	Name string
-}
-
 // Config is the configuration with its defaults.
 func (s *Server) Config() ServerConfig { return s.cfg }
 
