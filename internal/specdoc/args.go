@@ -3,158 +3,94 @@ package specdoc
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"strings"
+	"errors"
+	"io"
 
 	"github.com/toolsource/toolsource"
-	"github.com/toolsource/toolsource/internal/tomldoc"
+	"github.com/toolsource/toolsource/sources/toolschema"
 )
 
-// CheckArgs brings the arguments of a call into what the spec declares: unknown and missing ones, wrong
-// types and values outside an enum are ErrBadArguments that name the argument; defaults are filled in; a
-// whole float becomes an integer where one is wanted, and an integer a float. A nil for an optional
-// argument is the same as none. The caller's map is never changed.
-func CheckArgs(spec toolsource.ToolSpec, args map[string]any) (map[string]any, error) {
-	in, err := toolsource.Arguments(args)
+// A Checker fits the arguments of a call to what a spec declares. It is safe for concurrent use.
+type Checker struct {
+	args     []toolsource.ArgSpec
+	defaults map[string]any
+	binder   *toolschema.Binder
+}
+
+// NewChecker makes the checker of a spec.
+func NewChecker(spec toolsource.ToolSpec) *Checker {
+	c := &Checker{args: spec.Args, defaults: map[string]any{}, binder: toolschema.NewBinder(toolschema.FromArgs(spec.Args))}
+	for _, a := range spec.Args {
+		if a.Default == nil {
+			continue
+		}
+		if v, err := Decode(a.Default); err == nil {
+			c.defaults[a.Name] = v
+		}
+	}
+	return c
+}
+
+// Check gives the arguments as an implementation takes them, or an ErrBadArguments that names the wrong
+// ones: unknown, missing, of a wrong type, outside their enum. Defaults are filled in, a nil for an
+// optional argument counts as none, a whole float becomes an integer where one is wanted, and an integer a
+// float. args itself is never changed.
+func (c *Checker) Check(args map[string]any) (map[string]any, error) {
+	in := make(map[string]any, len(args)+len(c.defaults))
+	for k, v := range args {
+		in[k] = v
+	}
+	for _, a := range c.args {
+		if v, given := in[a.Name]; given && v == nil && !a.Required {
+			delete(in, a.Name)
+		}
+		if _, given := in[a.Name]; !given && c.defaults[a.Name] != nil {
+			in[a.Name] = c.defaults[a.Name]
+		}
+	}
+	out, err := c.binder.Bind(in)
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[string]any, len(spec.Args))
-	for _, a := range spec.Args {
-		v, err := checkArg(a, in)
-		if err != nil {
-			return nil, err
-		}
-		if v != nil {
-			out[a.Name] = v
-		}
-	}
-	for name := range in {
-		if !declares(spec, name) {
-			return nil, badArg(name, "is unknown; %s", describeArgs(spec, name))
+	for _, a := range c.args {
+		switch v := out[a.Name].(type) {
+		case int64:
+			if a.Type == "float" {
+				out[a.Name] = float64(v)
+			}
+		case json.RawMessage: // an implementation in Go takes values
+			if out[a.Name], err = Decode(v); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return out, nil
 }
 
-// checkArg gives nil for an argument that is not there and need not be.
-func checkArg(a toolsource.ArgSpec, in map[string]any) (any, error) {
-	v, given := in[a.Name]
-	switch {
-	case v == nil && a.Default != nil:
-		return decode(a.Default)
-	case !given && a.Required, v == nil && a.Required && a.Type != "Any":
-		return nil, badArg(a.Name, "is missing")
-	case v == nil:
-		return nil, nil
-	}
-	if raw, ok := v.(json.RawMessage); ok {
-		d, err := decode(raw)
-		if err != nil {
-			return nil, badArg(a.Name, "is raw JSON that does not parse")
-		}
-		v = d
-	}
-	c, ok := convert(v, a.Type)
-	if !ok {
-		return nil, badArg(a.Name, "is %s, want %s", kindOf(v), a.Type)
-	}
-	if len(a.Enum) > 0 && !inEnum(a.Enum, c) {
-		return nil, badArg(a.Name, "is none of %s", bytes.Join(rawList(a.Enum), []byte(", ")))
-	}
-	return c, nil
-}
-
-func badArg(name, format string, a ...any) error {
-	return fmt.Errorf("%w: argument %q %s", toolsource.ErrBadArguments, name, fmt.Sprintf(format, a...))
-}
-
-func declares(spec toolsource.ToolSpec, name string) bool {
-	for _, a := range spec.Args {
-		if a.Name == name {
-			return true
-		}
-	}
-	return false
-}
-
-func describeArgs(spec toolsource.ToolSpec, wrong string) string {
-	if len(spec.Args) == 0 {
-		return "the tool takes no arguments"
-	}
-	names := make([]string, len(spec.Args))
-	for i, a := range spec.Args {
-		names[i] = a.Name
-	}
-	if near := tomldoc.Nearest(wrong, names); near != "" {
-		return "did you mean " + near + "?"
-	}
-	return "the tool takes " + strings.Join(names, ", ")
-}
-
-func inEnum(enum []json.RawMessage, v any) bool {
-	got := toolsource.Value(v).Text()
-	for _, e := range enum {
-		d, err := decode(e)
-		if err == nil && toolsource.Value(d).Text() == got {
-			return true
-		}
-	}
-	return false
-}
-
-func rawList(enum []json.RawMessage) [][]byte {
-	out := make([][]byte, len(enum))
-	for i, e := range enum {
-		out[i] = e
-	}
-	return out
-}
-
-func kindOf(v any) string {
-	switch v.(type) {
-	case nil:
-		return "null"
-	case string:
-		return "a string"
-	case bool:
-		return "a boolean"
-	case int64, json.Number:
-		return "an integer"
-	case float64:
-		return "a float"
-	case []any:
-		return "a list"
-	case map[string]any:
-		return "a dict"
-	case toolsource.Blob:
-		return "bytes"
-	}
-	return fmt.Sprintf("a %T", v)
-}
-
-// decode reads JSON with integers exact.
-func decode(raw json.RawMessage) (any, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
+// Decode reads one JSON text into the types that Result.Value lists, integers exact.
+func Decode(text []byte) (any, error) {
+	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
 	var v any
 	if err := dec.Decode(&v); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = errors.New("there is no JSON")
+		}
 		return nil, err
 	}
-	m, err := toolsource.Arguments(map[string]any{"v": v})
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("more text follows the JSON")
+	}
+	m, err := toolsource.Arguments(map[string]any{"value": v})
 	if err != nil {
 		return nil, err
 	}
-	return m["v"], nil
+	return m["value"], nil
 }
 
-// Decode is a JSON text as the values that Result.Value lists. Text after the value is an error.
-func Decode(text []byte) (any, error) {
-	if !json.Valid(text) {
-		var probe any
-		if err := json.Unmarshal(text, &probe); err != nil {
-			return nil, err
-		}
-	}
-	return decode(text)
+// fits reports whether a value may stand for an argument of a type.
+func fits(v any, typ string) bool {
+	schema := toolschema.FromArgs([]toolsource.ArgSpec{{Name: "v", Type: typ}})
+	_, err := toolschema.NewBinder(schema).Bind(map[string]any{"v": v})
+	return err == nil
 }

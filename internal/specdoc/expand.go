@@ -22,37 +22,30 @@ func (e *UnsetError) Error() string {
 }
 
 // Expand replaces ${NAME} and ${NAME:-default} once; what a variable holds is not looked at again. The
-// default also stands in for an empty variable. $$ is a dollar sign; a $ before anything else is itself.
+// default also stands in for an empty variable. $${ is a literal ${, and any other $ is itself.
 func Expand(s string, lookup Lookup) (string, error) {
-	if !strings.Contains(s, "$") {
-		return s, nil
-	}
 	var b strings.Builder
 	for {
-		before, rest, found := strings.Cut(s, "$")
-		b.WriteString(before)
+		before, rest, found := strings.Cut(s, "${")
 		if !found {
+			b.WriteString(s)
 			return b.String(), nil
 		}
-		s = rest
-		switch {
-		case strings.HasPrefix(s, "$"):
-			b.WriteByte('$')
-			s = s[1:]
-		case strings.HasPrefix(s, "{"):
-			ref, after, closed := strings.Cut(s[1:], "}")
-			if !closed {
-				return "", errors.New("a ${ has no }")
-			}
-			v, err := variable(ref, lookup)
-			if err != nil {
-				return "", err
-			}
-			b.WriteString(v)
-			s = after
-		default:
-			b.WriteByte('$')
+		if literal, escaped := strings.CutSuffix(before, "$"); escaped {
+			b.WriteString(literal + "${")
+			s = rest
+			continue
 		}
+		ref, after, closed := strings.Cut(rest, "}")
+		if !closed {
+			return "", errors.New("a ${ has no }")
+		}
+		v, err := variable(ref, lookup)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(before + v)
+		s = after
 	}
 }
 

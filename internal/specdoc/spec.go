@@ -9,13 +9,13 @@ package specdoc
 import (
 	"bytes"
 	"encoding/json"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/toolsource/toolsource"
 	"github.com/toolsource/toolsource/grade"
 	"github.com/toolsource/toolsource/internal/tomldoc"
+	"github.com/toolsource/toolsource/sources/toolschema"
 )
 
 // Types are the words for ArgSpec.Type.
@@ -58,12 +58,24 @@ func readName(r *tomldoc.Reader, name string) {
 	case name == "" && !r.Has("name"):
 		r.Fail("", `add name = "..."`, "has no name")
 	case name == "":
-		r.Fail("name", "", "is empty")
+		if r.Get("name").Data == "" {
+			r.Fail("name", "", "is empty")
+		}
 	default:
-		if msg, hint := CheckName(name); msg != "" {
-			r.Fail("name", hint, "%q %s", name, msg)
+		if good := toolschema.Names([]string{name})[0]; good != name {
+			r.Fail("name", "use "+good, "%q is no name that programs can call", name)
 		}
 	}
+}
+
+func isIdentifier(s string) bool {
+	for i, r := range s {
+		letter := r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return s != ""
 }
 
 func readArgs(r *tomldoc.Reader) []toolsource.ArgSpec {
@@ -123,12 +135,12 @@ func readType(t *tomldoc.Reader) string {
 }
 
 func readJSON(t *tomldoc.Reader, v *tomldoc.Value, typ string) json.RawMessage {
-	plain := v.Plain()
-	if _, ok := convert(plain, typ); !ok {
+	raw := t.JSON(v)
+	if raw != nil && !fits(v.Plain(), typ) {
 		t.FailAt(v, "", "does not fit the type %s", typ)
 		return nil
 	}
-	return t.JSON(v)
+	return raw
 }
 
 // readGrade reads grade = {w, d} or "w,d", or grade_w and effects_ceiling. An axis that is not given is 3.
@@ -211,44 +223,4 @@ func Limits(r *tomldoc.Reader) toolsource.Limits {
 		r.Fail("silence", "", "is longer than the ceiling of %v", l.Ceiling)
 	}
 	return l
-}
-
-// convert brings a value to a type where nothing is lost by it.
-func convert(v any, typ string) (any, bool) {
-	switch typ {
-	case "str":
-		_, ok := v.(string)
-		return v, ok
-	case "bool":
-		_, ok := v.(bool)
-		return v, ok
-	case "int":
-		switch n := v.(type) {
-		case int64, json.Number:
-			return v, true
-		case float64:
-			if n == math.Trunc(n) && math.Abs(n) <= 1<<53 {
-				return int64(n), true
-			}
-		}
-		return v, false
-	case "float":
-		switch n := v.(type) {
-		case float64, json.Number:
-			return v, true
-		case int64:
-			if n >= -1<<53 && n <= 1<<53 {
-				return float64(n), true
-			}
-			return v, true
-		}
-		return v, false
-	case "list":
-		_, ok := v.([]any)
-		return v, ok
-	case "dict":
-		_, ok := v.(map[string]any)
-		return v, ok
-	}
-	return v, true
 }

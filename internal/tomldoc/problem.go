@@ -72,10 +72,13 @@ func oneLine(s string) string {
 }
 
 // Nearest is the known word most like w: equal but for case and separators, or at most two edits away
-// (one for words of up to four letters). "" if none is.
+// (one for words of up to four letters, none for those of one or two). "" if none is.
 func Nearest(w string, known []string) string {
 	best, bestDist := "", 3
-	if len(w) <= 4 {
+	switch {
+	case len(w) <= 2:
+		bestDist = 1
+	case len(w) <= 4:
 		bestDist = 2
 	}
 	for _, k := range known {

@@ -328,7 +328,7 @@ func located(at []*Value, key toml.Key) bool {
 
 func TestNearest(t *testing.T) {
 	known := []string{"connect_timeout", "command", "args", "url"}
-	for in, want := range map[string]string{"connectTimeout": "connect_timeout", "comand": "command", "agrs": "args", "ur": "url", "xyz": "", "headers": ""} {
+	for in, want := range map[string]string{"connectTimeout": "connect_timeout", "comand": "command", "agrs": "args", "ulr": "url", "ur": "", "xyz": "", "headers": ""} {
 		if got := Nearest(in, known); got != want {
 			t.Errorf("Nearest(%q) = %q, want %q", in, got, want)
 		}
