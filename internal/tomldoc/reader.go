@@ -364,3 +364,6 @@ func (r *Reader) JSON(v *Value) json.RawMessage {
 	}
 	return b
 }
+
+// KnownNames are the keys known so far.
+func (r *Reader) KnownNames() []string { return slices.Clone(r.known) }
