@@ -167,6 +167,14 @@ func (c *compiler) kinds() {
 		if s.kinds == 0 && (s.props != nil || len(s.required) > 0) {
 			s.kinds = typeObject
 		}
+		for i := 0; s.kinds == 0 && i < len(s.options); i++ {
+			for _, o := range s.options[i] {
+				if s.kinds |= visit(o); o.kinds == 0 {
+					s.kinds = 0
+					break
+				}
+			}
+		}
 		return s.kinds
 	}
 	for _, s := range c.shapes {

@@ -30,7 +30,7 @@ type spot struct {
 
 func (s *spot) String() string {
 	if s == nil {
-		return "the arguments"
+		return "the object of arguments"
 	}
 	out := ""
 	for ; s != nil; s = s.up {
@@ -54,8 +54,10 @@ func label(name string) string {
 	return strconv.Quote(clip(name))
 }
 
-func (s *spot) member(key string) *spot { return &spot{up: s, key: key, index: -1, depth: s.deep() + 1} }
-func (s *spot) element(i int) *spot     { return &spot{up: s, index: i, depth: s.deep() + 1} }
+func (s *spot) member(key string) *spot {
+	return &spot{up: s, key: key, index: -1, depth: s.deep() + 1}
+}
+func (s *spot) element(i int) *spot { return &spot{up: s, index: i, depth: s.deep() + 1} }
 
 func (s *spot) deep() int {
 	if s == nil {
@@ -223,7 +225,7 @@ func unquoted(types typeSet, s string) (any, bool) {
 	if n, ok := new(big.Int).SetString(s, 10); ok && n.String() == s {
 		return json.Number(s), true
 	}
-	if f, err := strconv.ParseFloat(s, 64); err == nil && types&typeNumber != 0 && strconv.FormatFloat(f, 'f', -1, 64) == s {
+	if f, err := strconv.ParseFloat(s, 64); err == nil && types&typeNumber != 0 && json.Valid([]byte(s)) && strconv.FormatFloat(f, 'f', -1, 64) == s {
 		return f, true
 	}
 	return nil, false
@@ -340,7 +342,11 @@ func (c *checker) option(options []*shape, v any, at *spot) any {
 	if near != nil && c.inside == 0 {
 		return c.value(near, v, at)
 	}
-	c.fault(at, "is %s, want %s", kindOf(v), wanted(options))
+	if slices.ContainsFunc(options, func(o *shape) bool { return fits(orAny(o.kinds), v) }) {
+		c.fault(at, "fits none of its forms, want %s", wanted(options))
+	} else {
+		c.fault(at, "is %s, want %s", kindOf(v), wanted(options))
+	}
 	return v
 }
 
