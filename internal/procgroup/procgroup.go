@@ -164,6 +164,12 @@ func (p *Process) Terminate() { p.signal(terminate) }
 // Kill ends every process of the group.
 func (p *Process) Kill() { p.signal(kill) }
 
+// HangUp closes our ends of Stdin and Stdout without waiting, and frees whoever reads or writes them.
+func (p *Process) HangUp() {
+	unblock(p.Stdin)
+	unblock(p.Stdout)
+}
+
 func (p *Process) signal(send func(*os.Process)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -197,7 +203,7 @@ var ErrStillRunning = errors.New("still running")
 // of ctx if that is earlier, and returns when the child is reaped and the group empty, at the latest when
 // the bound is over. An error says what is left; then and only then something may be.
 func (p *Process) Stop(ctx context.Context, bound time.Duration) error {
-	_ = p.Stdin.Close()
+	unblock(p.Stdin)
 	defer unblock(p.Stdout)
 	p.Terminate()
 	half, whole := time.NewTimer(bound/2), time.NewTimer(bound)
