@@ -86,8 +86,8 @@ type Options struct {
 	Workspace string                      // working directory of children whose Dir is ""; "": the process's own
 	LookupEnv func(string) (string, bool) // base environment of children; nil: os.LookupEnv
 
-	OAuth      auth.OAuthHandler // http: asked for tokens, and after 401 and 403; nil: none
-	HTTPClient *http.Client      // http and sse: base client; nil: one of our own
+	OAuth         auth.OAuthHandler // http: asked for tokens, and after 401 and 403; nil: none
+	HTTPTransport http.RoundTripper // http and sse: carries the requests; nil: one of our own per session
 
 	ClientName    string // what we call ourselves; "": toolsource
 	ClientVersion string // "": 0
