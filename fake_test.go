@@ -12,12 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	ts "github.com/toolsource/toolsource"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fake is a source whose every answer can be set.
 type fake struct {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math"
 	"reflect"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -251,6 +252,17 @@ func TestPanicsAreErrors(t *testing.T) {
 		if !errors.As(err, &pe) || !strings.Contains(string(pe.Stack), "invoke_test.go") {
 			t.Error("the stack should lead to the fault")
 		}
+	}
+}
+
+func TestAFunctionThatEndsItsGoroutine(t *testing.T) {
+	tb := newBox(t, nil)
+	call := register(t, tb, ts.ToolSpec{Name: "x"}, func(context.Context, map[string]any) (ts.Result, error) {
+		runtime.Goexit()
+		return ts.Result{}, nil
+	})
+	if _, err := call(context.Background(), nil); !errors.Is(err, ts.ErrPanic) {
+		t.Errorf("got %v", err)
 	}
 }
 

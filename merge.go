@@ -58,16 +58,16 @@ func (l *layer) claimant() Claimant {
 func (l *layer) outranks(m *layer) int {
 	switch {
 	case l.Precedence != m.Precedence:
-		return sign(l.Precedence > m.Precedence)
+		return which(l.Precedence > m.Precedence)
 	case l.Order != m.Order:
-		return sign(l.Order > m.Order)
+		return which(l.Order > m.Order)
 	case l.seq != m.seq:
-		return sign(l.seq > m.seq)
+		return which(l.seq > m.seq)
 	}
 	return 0
 }
 
-func sign(up bool) int {
+func which(up bool) int {
 	if up {
 		return 1
 	}
