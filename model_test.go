@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -186,7 +187,7 @@ func TestToolboxAgainstAModel(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				m.update()
-				if got, want := names(tb.Tools()), fmt.Sprintf("%s", join(m.order)); got != want {
+				if got, want := names(tb.Tools()), strings.Join(m.order, " "); got != want {
 					t.Fatalf("tools are %q, want %q", got, want)
 				}
 				for _, n := range []string{"a", "b", "c", "d", "e"} {
@@ -203,17 +204,6 @@ func TestToolboxAgainstAModel(t *testing.T) {
 			},
 		})
 	})
-}
-
-func join(names []string) string {
-	s := ""
-	for i, n := range names {
-		if i > 0 {
-			s += " "
-		}
-		s += n
-	}
-	return s
 }
 
 func trimOwner(s, name string) string {
