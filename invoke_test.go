@@ -143,15 +143,16 @@ func TestProgressRenewsTheSilenceLimit(t *testing.T) {
 func TestReplyThatIsThereIsNotLostToTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tb := newBox(t, nil)
-		var ctx context.Context
-		var cancel context.CancelFunc
+		var stop func()
 		call := register(t, tb, ts.ToolSpec{Name: "x"}, func(context.Context, map[string]any) (ts.Result, error) {
-			cancel()
+			stop()
 			return ts.Value("here"), nil
 		})
 		for range 200 {
-			ctx, cancel = context.WithCancel(context.Background())
+			ctx, cancel := context.WithCancel(context.Background())
+			stop = cancel
 			res, err := call(ctx, nil)
+			cancel()
 			if err == nil && res.Value != "here" {
 				t.Fatal(res)
 			}
