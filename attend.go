@@ -23,6 +23,8 @@ const (
 	endCeiling                // too long altogether
 )
 
+var errGoexit = fmt.Errorf("%w: the function ended its goroutine instead of returning", ErrPanic)
+
 // attend runs a function on a goroutine of its own and waits for its outcome no longer than the caller, the
 // owner and the limits allow. Progress that the function reports renews the silence limit and goes on to the
 // caller's listener. The outcome travels over a buffered channel only, so that a function which is left
@@ -50,11 +52,14 @@ func attend(ctx context.Context, limits Limits, closed <-chan struct{}, leftBehi
 
 	done := make(chan outcome, 1)
 	go func() {
-		o := run(inner)
-		if state.Swap(returned) == left {
-			leftBehind.Add(-1)
-		}
-		done <- o
+		o := outcome{err: errGoexit}
+		defer func() { // also when the function ends its goroutine instead of returning
+			if state.Swap(returned) == left {
+				leftBehind.Add(-1)
+			}
+			done <- o
+		}()
+		o = run(inner)
 	}()
 	leave := func(why ending) (outcome, ending, time.Duration) {
 		select {

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 )
-
-func newPanicError(v any) *PanicError { return &PanicError{Value: v, Stack: debug.Stack()} }
 
 // Close ends the Toolbox: calls in flight return ErrClosed, background listings end, the sources it owns are
 // closed side by side, and users' Toolboxes made from it are closed. It returns within Options.CloseBound; a

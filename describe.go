@@ -62,7 +62,7 @@ func near(want string, names []string, most int) []string {
 		name string
 		d    int
 	}
-	limit := 2 + len(want)/4
+	limit := 1 + len(want)/4
 	lower := strings.ToLower(want)
 	var close []scored
 	for _, n := range names {

@@ -105,7 +105,7 @@ func (g *guard) ready(ctx context.Context) error {
 func (g *guard) safely(ctx context.Context, args map[string]any) (res Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			res, err = Result{}, newPanicError(v)
+			res, err = Result{}, panicked(v)
 		}
 	}()
 	return g.call(ctx, args)

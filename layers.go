@@ -59,16 +59,6 @@ type layer struct {
 	stopWatch func()
 }
 
-// protect turns a panic of f into a *PanicError.
-func protect(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = newPanicError(v)
-		}
-	}()
-	return f()
-}
-
 // Add attaches layers. It discovers them side by side and merges them in argument order. A source that fails
 // stays attached, its names stay its own, and its tools join when it comes up; Add then returns one
 // *SourceError per source that failed, joined, and the others are in. A layer is refused, and stays the
@@ -138,12 +128,7 @@ func (tb *Toolbox) attach(l *layer) error {
 		return &SourceError{Source: l.name, Op: "add", Err: ErrDuplicateSource}
 	}
 	tb.attachLocked(l)
-	after := func() {}
-	if len(l.claims) > 0 {
-		after = tb.mergeLocked()
-	}
 	tb.mu.Unlock()
-	after()
 	return nil
 }
 

@@ -58,16 +58,16 @@ func (l *layer) claimant() Claimant {
 func (l *layer) outranks(m *layer) int {
 	switch {
 	case l.Precedence != m.Precedence:
-		return sign(l.Precedence > m.Precedence)
+		return which(l.Precedence > m.Precedence)
 	case l.Order != m.Order:
-		return sign(l.Order > m.Order)
+		return which(l.Order > m.Order)
 	case l.seq != m.seq:
-		return sign(l.seq > m.seq)
+		return which(l.seq > m.seq)
 	}
 	return 0
 }
 
-func sign(up bool) int {
+func which(up bool) int {
 	if up {
 		return 1
 	}
@@ -107,9 +107,9 @@ func (tb *Toolbox) mergeLocked() (after func()) {
 		for s := range tb.subs {
 			s.post(change)
 		}
-		for child := range tb.children {
-			child.parentChanged()
-		}
+	}
+	for child := range tb.children { // also when only a layer without tools of everybody's came or went
+		child.parentChanged()
 	}
 	logs := tb.report(old, next)
 	return func() {

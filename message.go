@@ -56,6 +56,10 @@ func asCallError(err error) *CallError {
 		return ce
 	}
 	e := &CallError{Kind: KindOf(err), Err: err}
+	switch e.Kind {
+	case KindTool, KindTimeout, KindCancelled, KindSessionLost, KindProtocol:
+		e.MayHaveRun = !errors.Is(err, ErrNotReached) // nobody said so, so it may have
+	}
 	var se *SourceError
 	if errors.As(err, &se) {
 		e.Source = se.Source

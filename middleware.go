@@ -17,7 +17,7 @@ func LimitCalls(l Limits) Middleware {
 			o, end, _ := attend(ctx, full, nil, &leftBehind, func(ctx context.Context) (o outcome) {
 				defer func() {
 					if v := recover(); v != nil {
-						o = outcome{err: newPanicError(v)}
+						o = outcome{err: panicked(v)}
 					}
 				}()
 				o.res, o.err = next(ctx, args)
@@ -55,7 +55,7 @@ func Trace(ended func(TraceEvent)) Middleware {
 			e := TraceEvent{Step: steps.Add(1) - 1, Tool: spec.Name, Source: spec.Origin.Source, Args: args, Started: time.Now()}
 			defer func() {
 				if v := recover(); v != nil {
-					res, err = Result{}, newPanicError(v)
+					res, err = Result{}, panicked(v)
 				}
 				e.Result, e.Err, e.Duration = res, err, time.Since(e.Started)
 				_ = protect(func() error { ended(e); return nil })
