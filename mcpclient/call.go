@@ -63,7 +63,7 @@ func (s *Server) Call(ctx context.Context, wireName string, args map[string]any,
 			Remedy: "list the server's tools again", Err: fmt.Errorf("the server lists no tool %q any more", wireName)})
 	}
 	if len(d.notes) > 0 {
-		s.log.Warn("odd result", "server", s.cfg.ID, "tool", wireName, "notes", s.redact.text(strings.Join(d.notes, "; ")))
+		s.log.Warn("odd result", "tool", wireName, "notes", s.redact.text(strings.Join(d.notes, "; ")))
 	}
 	if d.isError {
 		return toolsource.Result{}, &toolsource.ToolError{Tool: o.Tool, Result: s.redactResult(d.result)}
