@@ -58,8 +58,12 @@ func (s *Server) Call(ctx context.Context, wireName string, args map[string]any,
 	if err != nil {
 		return toolsource.Result{}, s.callError(o, err, again)
 	}
+	if d.gone {
+		return toolsource.Result{}, s.named(o, &toolsource.CallError{Phase: "resolve", Kind: toolsource.KindUnavailable,
+			Remedy: "list the server's tools again", Err: fmt.Errorf("the server lists no tool %q any more", wireName)})
+	}
 	if len(d.notes) > 0 {
-		s.log.Warn("odd result", "server", s.cfg.ID, "tool", wireName, "notes", s.redact.text(strings.Join(d.notes, "; ")))
+		s.log.Warn("odd result", "tool", wireName, "notes", s.redact.text(strings.Join(d.notes, "; ")))
 	}
 	if d.isError {
 		return toolsource.Result{}, &toolsource.ToolError{Tool: o.Tool, Result: s.redactResult(d.result)}
@@ -71,8 +75,7 @@ func (s *Server) Call(ctx context.Context, wireName string, args map[string]any,
 func (s *session) call(ctx context.Context, name string, args []byte, meta mcp.Meta, listed bool) (decoded, error) {
 	facts, known := s.lists(name)
 	if listed && !known {
-		return decoded{}, &toolsource.CallError{Phase: "resolve", Kind: toolsource.KindUnavailable,
-			Remedy: "list the server's tools again", Err: fmt.Errorf("the server lists no tool %q any more", name)}
+		return decoded{gone: true}, nil // no error here: it says nothing about the session
 	}
 	token := s.reports.add(ctx)
 	defer s.reports.remove(token)

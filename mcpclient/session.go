@@ -29,6 +29,7 @@ type session struct {
 	era  string // revision that was agreed on
 	info string // name and version that the server gives itself
 
+	closing atomic.Bool // Close was called: what then fails was not lost
 	reports *reports
 	tools   atomic.Pointer[map[string]toolFacts] // what the last listing says, by wire name
 }
@@ -49,6 +50,7 @@ func (s *session) Err() error {
 
 // Close ends the connection first: the SDK's own Close waits for calls and handlers, which then end.
 func (s *session) Close(ctx context.Context) error {
+	s.closing.Store(true)
 	_ = s.conn.Close()
 	closed := make(chan struct{})
 	go func() { // its owner is this function, as long as ctx lets it wait
@@ -153,6 +155,9 @@ func (s *session) failure(ctx context.Context, slot *wire.Slot, err error) error
 	}
 	select {
 	case <-s.conn.Done():
+		if s.closing.Load() {
+			return s.unsent(slot, context.Canceled) // the Bridge knows why
+		}
 		return s.unsent(slot, fmt.Errorf("%w: %w", toolsource.ErrSessionLost, s.Err()))
 	default:
 	}

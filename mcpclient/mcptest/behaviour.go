@@ -102,7 +102,10 @@ func Command(t testing.TB, b Behaviour) (command string, args []string, env map[
 	if err != nil {
 		t.Fatal(err)
 	}
-	return exe, nil, map[string]toolsource.Secret{envName: toolsource.Secret(raw)}
+	return exe, nil, map[string]toolsource.Secret{
+		envName:  toolsource.Secret(raw),
+		"GORACE": "atexit_sleep_ms=0", // under the race detector a process would take a second to end
+	}
 }
 
 // Main serves on the standard streams and exits, where the process was started by Command; elsewhere it
