@@ -21,23 +21,31 @@ type guard struct {
 	direct bool // may run on the caller's goroutine
 }
 
-// newEntry makes the entry of a tool. own is the spec as the source gave it, spec as the Toolbox shows it.
-func (tb *Toolbox) newEntry(l *layer, spec, own ToolSpec, call Callable, err error, b *binding) *entry {
-	e := &entry{spec: spec, own: &own, layer: l, bind: b}
+// newEntry makes the entry of a tool from its spec as the source gave it.
+func (tb *Toolbox) newEntry(l *layer, own *ToolSpec, call Callable, err error, b *binding) *entry {
+	made := &struct {
+		entry
+		guard
+	}{}
+	e, g := &made.entry, &made.guard
+	*e = entry{spec: *own, own: own, layer: l, bind: b}
+	if e.spec.Origin.Source == "" {
+		e.spec.Origin.Source = l.name
+	}
 	if err != nil {
 		e.err = &CallError{
-			Tool: spec.Name, Source: l.name, Phase: "resolve", Kind: resolveKind(err), Err: err,
+			Tool: own.Name, Source: l.name, Phase: "resolve", Kind: resolveKind(err), Err: err,
 			Remedy: "its source listed it but could not resolve it",
 		}
 		e.call = func(context.Context, map[string]any) (Result, error) { return Result{}, e.err }
 		return e
 	}
 	for i := len(tb.o.Middleware) - 1; i >= 0; i-- {
-		call = tb.wrap(tb.o.Middleware[i], spec, call)
+		call = tb.wrap(tb.o.Middleware[i], e.spec, call)
 	}
-	g := &guard{
-		tb: tb, layer: l, own: e.own, call: call, bind: b,
-		limits: spec.Limits.Or(tb.o.Limits),
+	*g = guard{
+		tb: tb, layer: l, own: own, call: call, bind: b,
+		limits: own.Limits.Or(tb.o.Limits),
 		direct: l.bounded && !l.gated && len(tb.o.Middleware) == 0,
 	}
 	e.call = g.run
