@@ -248,6 +248,7 @@ func (a *attempt) leave() {
 	a.cancel(why)
 	a.b.mu.Lock()
 	defer a.b.mu.Unlock()
+	a.b.breaker.leave(a)
 	if !a.done {
 		a.grace = a.b.o.Clock.AfterFunc(a.b.o.Grace, a.overdue)
 	}
