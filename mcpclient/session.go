@@ -305,7 +305,10 @@ func (s *Server) connectError(ctx context.Context, step string, sess *session, e
 	}
 	var st *wire.StatusError
 	var rpc *jsonrpc.Error
+	var call *toolsource.CallError
 	switch {
+	case errors.As(err, &call) && call.Err != nil:
+		e.Err = call.Err
 	case errors.As(err, &st):
 		e.Err = s.exportStatus(st)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):

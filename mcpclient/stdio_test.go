@@ -81,9 +81,9 @@ func TestArgumentsKeepTheirBytes(t *testing.T) {
 }
 
 func TestErrorsOfCalls(t *testing.T) {
-	s := newServer(t, mcptest.Behaviour{Errors: map[string]json.RawMessage{
-		"case54": json.RawMessage(`{"code":-32602,"message":"Unknown tool: x","data":{"hint":"y"}}`),
-	}, Results: map[string]json.RawMessage{"odd": json.RawMessage(`42`)}})
+	s := newServer(t, mcptest.Behaviour{Errors: map[string]string{
+		"case54": `{"code":-32602,"message":"Unknown tool: x","data":{"hint":"y"}}`,
+	}, Results: map[string]string{"odd": `42`}})
 	for _, tc := range []struct {
 		why    string
 		tool   string
