@@ -129,7 +129,7 @@ func (s *session) raw(ctx context.Context, slot *wire.Slot, res any, err error) 
 			return nil, s.srv.rpcError(slot.RPC)
 		case slot.Bad != nil:
 			return nil, &toolsource.CallError{Phase: "call", Kind: toolsource.KindProtocol, MayHaveRun: true,
-				Remedy: "tell the server's author", Err: s.srv.redact.err(slot.Bad)}
+				Remedy: tellAuthor, Err: s.srv.redact.err(slot.Bad)}
 		}
 		return slot.Raw, nil
 	}
@@ -161,10 +161,16 @@ func (s *session) failure(ctx context.Context, slot *wire.Slot, err error) error
 		return s.unsent(slot, fmt.Errorf("%w: %w", toolsource.ErrSessionLost, s.Err()))
 	default:
 	}
-	if err := s.unsent(slot, err); errors.Is(err, toolsource.ErrNotReached) {
-		return s.srv.redact.err(err)
+	e := &toolsource.CallError{Phase: "call", Kind: toolsource.KindOutcomeUnknown, MayHaveRun: true, Err: s.srv.redact.err(err)}
+	switch {
+	case errors.Is(err, toolsource.ErrNeedsAuth):
+		e.Kind, e.MayHaveRun, e.Remedy = toolsource.KindNeedsAuth, false, signIn
+	case errors.Is(s.unsent(slot, err), toolsource.ErrNotReached):
+		return s.srv.redact.err(s.unsent(slot, err))
+	case errors.Is(err, toolsource.ErrProtocol):
+		e.Kind, e.Remedy = toolsource.KindProtocol, tellAuthor
 	}
-	return &toolsource.CallError{Phase: "call", Kind: toolsource.KindProtocol, MayHaveRun: true, Err: s.srv.redact.err(err)}
+	return e
 }
 
 func (s *session) unsent(slot *wire.Slot, err error) error {
