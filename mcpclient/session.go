@@ -129,7 +129,7 @@ func (s *session) raw(ctx context.Context, slot *wire.Slot, res any, err error) 
 			return nil, s.srv.rpcError(slot.RPC)
 		case slot.Bad != nil:
 			return nil, &toolsource.CallError{Phase: "call", Kind: toolsource.KindProtocol, MayHaveRun: true,
-				Remedy: "tell the server's author", Err: s.srv.redact.err(slot.Bad)}
+				Remedy: tellAuthor, Err: s.srv.redact.err(slot.Bad)}
 		}
 		return slot.Raw, nil
 	}
@@ -161,10 +161,16 @@ func (s *session) failure(ctx context.Context, slot *wire.Slot, err error) error
 		return s.unsent(slot, fmt.Errorf("%w: %w", toolsource.ErrSessionLost, s.Err()))
 	default:
 	}
-	if err := s.unsent(slot, err); errors.Is(err, toolsource.ErrNotReached) {
-		return s.srv.redact.err(err)
+	e := &toolsource.CallError{Phase: "call", Kind: toolsource.KindOutcomeUnknown, MayHaveRun: true, Err: s.srv.redact.err(err)}
+	switch {
+	case errors.Is(err, toolsource.ErrNeedsAuth):
+		e.Kind, e.MayHaveRun, e.Remedy = toolsource.KindNeedsAuth, false, signIn
+	case errors.Is(s.unsent(slot, err), toolsource.ErrNotReached):
+		return s.srv.redact.err(s.unsent(slot, err))
+	case errors.Is(err, toolsource.ErrProtocol):
+		e.Kind, e.Remedy = toolsource.KindProtocol, tellAuthor
 	}
-	return &toolsource.CallError{Phase: "call", Kind: toolsource.KindProtocol, MayHaveRun: true, Err: s.srv.redact.err(err)}
+	return e
 }
 
 func (s *session) unsent(slot *wire.Slot, err error) error {
@@ -305,7 +311,10 @@ func (s *Server) connectError(ctx context.Context, step string, sess *session, e
 	}
 	var st *wire.StatusError
 	var rpc *jsonrpc.Error
+	var call *toolsource.CallError
 	switch {
+	case errors.As(err, &call) && call.Err != nil:
+		e.Err = call.Err
 	case errors.As(err, &st):
 		e.Err = s.exportStatus(st)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):

@@ -33,9 +33,10 @@ type Behaviour struct {
 	Version string // protocol revision that it answers to initialize; "": the one it was asked for
 	NoTools bool   // declares no tools, and refuses tools/list
 
-	Pages   map[string]json.RawMessage // raw results of tools/list by cursor; nil: the tools of Tools
-	Results map[string]json.RawMessage // raw results of tools/call by tool, before its own tools
-	Errors  map[string]json.RawMessage // raw JSON-RPC errors of tools/call by tool
+	// What follows is written byte for byte, and may be malformed.
+	Pages   map[string]string // results of tools/list by cursor; nil: the tools of Tools
+	Results map[string]string // results of tools/call by tool, before those of Tools
+	Errors  map[string]string // JSON-RPC errors of tools/call by tool, likewise
 
 	Stdout     []string      // written before anything is read, each as it is
 	Stderr     string        // written at the start

@@ -253,7 +253,7 @@ func (s *server) list(params json.RawMessage) (json.RawMessage, error) {
 		if !ok {
 			return nil, &rpcError{Code: -32602, Message: "unknown cursor " + p.Cursor}
 		}
-		return page, nil
+		return json.RawMessage(page), nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -273,7 +273,7 @@ func (s *server) call(ctx context.Context, m message, write send) (json.RawMessa
 		return nil, rawError(raw)
 	}
 	if raw, ok := s.b.Results[p.Name]; ok {
-		return raw, nil
+		return json.RawMessage(raw), nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
