@@ -175,29 +175,27 @@ func (g *guard) ended(ctx context.Context, ran bool, after time.Duration) error 
 	return e
 }
 
-// failure brings a tool's error into this package's types, with the tool's and the source's names.
+// failure brings a tool's error into this package's types, with the tool's and the source's names. An error
+// about another tool, which this one called, becomes this one's failure with the other as its cause.
 func (g *guard) failure(ctx context.Context, err error) error {
-	return callFailure(ctx, g.own.Name, g.layer.name, err)
-}
-
-func callFailure(ctx context.Context, tool, source string, err error) error {
-	var te *ToolError
-	if errors.As(err, &te) {
-		if te.Tool == tool {
-			return te
+	tool, source := g.own.Name, g.layer.name
+	ours := func(name string) bool { return name == "" || name == tool || name == g.own.wireName() }
+	switch e := outermost(err).(type) {
+	case *ToolError:
+		if e.Tool == tool {
+			return e
 		}
-		named := *te
+		named := *e
 		named.Tool = tool
-		return &named
-	}
-	var ce *CallError
-	if errors.As(err, &ce) {
-		if ce.Tool != "" && ce.Source != "" {
-			return ce
+		if !ours(e.Tool) {
+			named.Result, named.Err = textResult(err.Error()), err
 		}
-		named := *ce
-		if named.Tool == "" {
-			named.Tool = tool
+		return &named
+	case *CallError:
+		named := *e
+		named.Tool = tool
+		if !ours(e.Tool) {
+			named.Source, named.Phase, named.MayHaveRun, named.Err = source, "call", true, err
 		}
 		if named.Source == "" {
 			named.Source = source
@@ -210,12 +208,15 @@ func callFailure(ctx context.Context, tool, source string, err error) error {
 		e.Kind = KindTool
 		e.Remedy = "this is a fault in the tool's own code"
 	case e.Kind == KindTool:
-		text := err.Error()
-		return &ToolError{Tool: tool, Err: err, Result: Result{Value: text, Content: []Content{{Type: ContentText, Text: text}}}}
+		return &ToolError{Tool: tool, Err: err, Result: textResult(err.Error())}
 	case e.Kind == KindBadArguments, e.Kind == KindDenied, e.Kind == KindUnavailable, errors.Is(err, ErrNotReached):
 		e.MayHaveRun = false
 	case e.Kind == KindTimeout && ctx.Err() == nil:
 		e.Remedy = "the tool itself gave up waiting for something"
 	}
 	return e
+}
+
+func textResult(text string) Result {
+	return Result{Value: text, Content: []Content{{Type: ContentText, Text: text}}}
 }
