@@ -67,7 +67,7 @@ func drawPlan(t *rapid.T) plan {
 	})
 	dial := rapid.Custom(func(t *rapid.T) planDial {
 		return planDial{
-			take: steps("take", 0, 0, 500, 4000), fail: rapid.SampledFrom([]string{"", "", "", "error", "permanent"}).Draw(t, "fail"),
+			take: steps("take", 0, 0, 500, 3000, 4000), fail: rapid.SampledFrom([]string{"", "", "", "error", "permanent"}).Draw(t, "fail"),
 			ignores: rapid.IntRange(0, 5).Draw(t, "ignores") == 0, dies: steps("dies", 0, 0, 0, 1, 500, 1000, 2000),
 			closing: steps("closing", 0, 0, 500, 4500, 20000), stuck: rapid.Bool().Draw(t, "stuck"),
 		}
