@@ -132,6 +132,14 @@ func elements(text []byte, f func(element []byte)) error {
 	return nil
 }
 
+// messages calls f with each message of a text that is one message or a batch.
+func messages(text []byte, f func(message []byte)) {
+	text = tidy(text)
+	if len(text) == 0 || text[0] != '[' || elements(text, f) != nil {
+		f(text)
+	}
+}
+
 func (s *scanner) fail(what string) error {
 	if s.pos >= len(s.b) {
 		what = "unexpected end of JSON"
