@@ -271,3 +271,16 @@ func TestSSECalls(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestHTTPListChanged(t *testing.T) {
+	s := newHTTPServer(t, mcptest.Handler(mcptest.Behaviour{Stream: true}))
+	if _, err := s.Call(t.Context(), "rename", map[string]any{"from": "echo", "to": "echo_new"}, CallOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	// the stream may not have been open yet at the first change
+	waitFor(t, func() bool {
+		_, err := s.Call(t.Context(), "storm", map[string]any{"n": 1}, CallOptions{})
+		l, _ := s.Last()
+		return err == nil && slices.Contains(names(l), "echo_new")
+	})
+}

@@ -31,6 +31,7 @@ import (
 type Behaviour struct {
 	Name    string // of itself; "": mcptest
 	Version string // protocol revision that it answers to initialize; "": the one it was asked for
+	Only    string // the one protocol revision that it takes in initialize; it refuses others by an error
 	NoTools bool   // declares no tools, and refuses tools/list
 
 	// What follows is written byte for byte, and may be malformed.
@@ -59,6 +60,7 @@ type Behaviour struct {
 
 	// Over HTTP only.
 	SSE             bool   // answers requests by a stream of events
+	Stream          bool   // has a standing stream for GET, which carries list changes
 	Authorization   string // wanted in every request; else 401
 	CallStatus      int    // answers tools/call by this status; 0: as usual
 	CallBody        string // with it
