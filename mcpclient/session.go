@@ -274,6 +274,11 @@ func (s *Server) handshake(ctx context.Context, era string) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	return sess, s.initialize(ctx, sess, t, era)
+}
+
+// initialize makes a session of a transport.
+func (s *Server) initialize(ctx context.Context, sess *session, t wire.Transport, era string) error {
 	type connected struct {
 		cs  *mcp.ClientSession
 		err error
@@ -288,22 +293,17 @@ func (s *Server) handshake(ctx context.Context, era string) (*session, error) {
 	var c connected
 	select {
 	case c = <-done:
-	case <-ctx.Done():
+	case <-ctx.Done(): // what arrives late is closed: by connectError if its connection is there, else by killable
 		c.err = context.Cause(ctx)
-		s.running.Go(func() { // a session that arrives late is closed
-			if late := <-done; late.cs != nil {
-				_ = late.cs.Close()
-			}
-		})
 	}
 	sess.conn = t.Conn()
 	s.setConn(sess.conn)
 	if c.err != nil {
-		return nil, s.connectError(ctx, "initialize", sess, c.err)
+		return s.connectError(ctx, "initialize", sess, c.err)
 	}
 	sess.cs = c.cs
 	sess.describe()
-	return sess, nil
+	return nil
 }
 
 // otherEra is the newest revision that a refusal of ours offers and that we know; "": none.
