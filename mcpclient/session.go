@@ -284,16 +284,15 @@ func (s *Server) initialize(ctx context.Context, sess *session, t wire.Transport
 		err error
 	}
 	client := mcp.NewClient(s.implementation(), &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
-	k := &killable{Transport: t, dial: ctx}
 	done := make(chan connected, 1) // room for the one result, so that it can come late
 	s.running.Go(func() {
-		cs, err := client.Connect(ctx, k, &mcp.ClientSessionOptions{ProtocolVersion: era})
+		cs, err := client.Connect(ctx, t, &mcp.ClientSessionOptions{ProtocolVersion: era})
 		done <- connected{cs, err}
 	})
 	var c connected
 	select {
 	case c = <-done:
-	case <-ctx.Done(): // what arrives late is closed: by connectError if its connection is there, else by killable
+	case <-ctx.Done(): // a connection that comes later is closed by the SDK, since the handshake then fails
 		c.err = context.Cause(ctx)
 	}
 	sess.conn = t.Conn()
@@ -331,21 +330,6 @@ func (s *session) describe() {
 			}
 		}
 	}
-}
-
-// killable ends a connection that was made after its dial had ended.
-type killable struct {
-	wire.Transport
-	dial context.Context
-}
-
-func (k *killable) Connect(ctx context.Context) (mcp.Connection, error) {
-	c, err := k.Transport.Connect(ctx)
-	if err == nil && k.dial.Err() != nil {
-		_ = c.Close()
-		return nil, context.Cause(k.dial)
-	}
-	return c, err
 }
 
 // connectError ends what there is of a session and says why there is none.
