@@ -143,7 +143,7 @@ func TestHTTPConnectRefused(t *testing.T) {
 	} {
 		s := newHTTPServer(t, tc.h)
 		_, err := s.List(t.Context())
-		if !errors.Is(err, tc.is) || !strings.Contains(err.Error(), `server "web"`) {
+		if !errors.Is(err, tc.is) || !errors.Is(err, toolsource.ErrUnavailable) || !strings.Contains(err.Error(), `server "web"`) {
 			t.Errorf("%s: %v", tc.why, err)
 		}
 		waitFor(t, func() bool { return s.Status().State == toolsource.StateParked })

@@ -194,6 +194,9 @@ func TestCase60EarlyExit(t *testing.T) {
 			if !errors.As(err, &ce) || ce.Server != "srv" {
 				t.Fatalf("error %#v", err)
 			}
+			if k := toolsource.KindOf(err); k != toolsource.KindUnavailable {
+				t.Errorf("kind %s", k)
+			}
 			if errors.Is(err, toolsource.ErrPermanent) != tc.permanent || tc.permanent && ce.Remedy == "" {
 				t.Errorf("permanent is wrong: %v", err)
 			}
