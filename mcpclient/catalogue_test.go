@@ -90,3 +90,17 @@ func TestCase51ChangeDuringListing(t *testing.T) {
 	}
 	waitFor(t, func() bool { l, _ := s.Last(); return slices.Contains(names(l), "echo_new") })
 }
+
+// A server may say that its list changed before there is a session at all.
+func TestChangeBeforeInitialize(t *testing.T) {
+	s := newServer(t, mcptest.Behaviour{
+		Stdout:    []string{`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` + "\n"},
+		InitDelay: 300 * time.Millisecond,
+	})
+	if _, err := s.List(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s.Status().Stale {
+		t.Error("the first listing shows that change already")
+	}
+}

@@ -31,6 +31,7 @@ type session struct {
 	era  string // revision that was agreed on
 	info string // name and version that the server gives itself
 
+	live    atomic.Bool // conn and cs are set; until then changes of the list do not count, as it is listed anyway
 	closing atomic.Bool // Close was called: what then fails was not lost
 	reports *reports
 	tools   atomic.Pointer[map[string]toolFacts] // what the last listing says, by wire name
@@ -302,6 +303,7 @@ func (s *Server) initialize(ctx context.Context, sess *session, t wire.Transport
 	}
 	sess.cs = c.cs
 	sess.describe()
+	sess.live.Store(true)
 	return nil
 }
 
@@ -409,7 +411,7 @@ func (s *Server) transport(sess *session) (wire.Transport, error) {
 		Redact:     s.redact.text,
 		Progress:   sess.reports.deliver,
 		Notify: func(method string, _ json.RawMessage) {
-			if method == "notifications/tools/list_changed" {
+			if method == "notifications/tools/list_changed" && sess.live.Load() {
 				s.catalogue.announce(sess)
 			}
 		},
