@@ -226,7 +226,7 @@ func TestBridgeLogRevival(t *testing.T) {
 	inBubble(t, BridgeOptions{Logger: log}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
 		_ = b.Start(t.Context())
 		wantState(t, b, StateParked)
-		sleep(3000 * sec) // ten probes that connect, only to drop
+		sleep(3010 * sec) // ten probes that connect, only to drop
 		mustDoAfterRevival := func() { d.set(dialOK); sleep(300 * sec); mustDo(t, b) }
 		mustDoAfterRevival()
 		b.Close()
