@@ -365,8 +365,9 @@ func TestBridgeWithdrawnPlace(t *testing.T) {
 		}
 		(<-second).wantOK(t, 2, 0)
 		b.b.withdraw(w)
-		if st := b.Status(); st.InFlight != 0 || b.b.jobs.Load() != 0 {
-			t.Errorf("%+v, %d jobs", st, b.b.jobs.Load())
+		synctest.Wait()
+		if a.ep.inflight != 0 || b.b.jobs.Load() != 0 {
+			t.Errorf("%d in flight, %d jobs", a.ep.inflight, b.b.jobs.Load())
 		}
 	})
 }

@@ -384,9 +384,12 @@ func TestBridgeStart(t *testing.T) {
 	})
 }
 
-func yield(n int) {
+// hop lets other goroutines run about n times, without time passing.
+func hop(n int) {
 	for range n {
-		runtime.Gosched()
+		c := make(chan struct{})
+		go close(c)
+		<-c
 	}
 }
 
@@ -422,7 +425,7 @@ func TestBridgeDialBounds(t *testing.T) {
 				if closed := d.session(0).closed(); ready && closed != 0 || !ready && closed != 1 {
 					t.Errorf("ready %t, closed %d times", ready, closed)
 				}
-			}, func(context.Context, *bridgeSession) error { sleep(3 * sec); yield(i % 20); return nil })
+			}, func(context.Context, *bridgeSession) error { sleep(3 * sec); hop(i % 10); return nil })
 		}
 	})
 	t.Run("panic, nil and Goexit", func(t *testing.T) {
