@@ -271,7 +271,7 @@ func TestBridgeParked(t *testing.T) {
 			t.Errorf("%s\nwant %s", e, want)
 		}
 		st := wantState(t, b, StateParked)
-		if st.Err != errDown || st.NextTry.Sub(time.Now()) != 200*sec || st.Attempts != 1 {
+		if st.Err != errDown || time.Until(st.NextTry) != 200*sec || st.Attempts != 1 {
 			t.Errorf("%+v", st)
 		}
 		d.set(dialOK)
