@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// A table is printed with its columns aligned; its last column is as wide as it is.
+type table struct {
+	head []string
+	rows [][]string
+}
+
+func (t *table) add(cells ...string) {
+	for i, c := range cells {
+		cells[i] = strings.Join(strings.Fields(c), " ")
+	}
+	t.rows = append(t.rows, cells)
+}
+
+func (t *table) print(w io.Writer) {
+	width := make([]int, len(t.head))
+	for _, row := range append([][]string{t.head}, t.rows...) {
+		for i, c := range row {
+			width[i] = max(width[i], utf8.RuneCountInString(c))
+		}
+	}
+	for _, row := range append([][]string{t.head}, t.rows...) {
+		var b strings.Builder
+		for i, c := range row {
+			b.WriteString(c)
+			if i < len(row)-1 {
+				b.WriteString(strings.Repeat(" ", width[i]-utf8.RuneCountInString(c)+2))
+			}
+		}
+		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
+	}
+}

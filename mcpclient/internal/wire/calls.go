@@ -1,0 +1,71 @@
+package wire
+
+import (
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// call is a request of ours that waits for its reply.
+type call struct {
+	id     jsonrpc.ID
+	num    int64
+	method string
+	slot   *Slot  // nil: the reply goes to the SDK as it is
+	free   func() // ends whatever waits for the reply on another way; nil: nothing does
+}
+
+// calls are the requests under way, by the numbers that the SDK gave them.
+type calls struct {
+	mu sync.Mutex
+	m  map[int64]*call
+}
+
+func (t *calls) add(c *call) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.m == nil {
+		t.m = make(map[int64]*call)
+	}
+	t.m[c.num] = c
+}
+
+// take removes a call; whoever gets it is the only one to answer it. nil: it is not under way. Its free is
+// read by the taker only.
+func (t *calls) take(num int64) *call {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.m[num]
+	delete(t.m, num)
+	return c
+}
+
+// waiting reports whether the very call is still under way.
+func (t *calls) waiting(c *call) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.m[c.num] == c
+}
+
+// onAnswer sets what frees a call that is answered on another way. It is false if it was already.
+func (t *calls) onAnswer(c *call, free func()) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c.free = free
+	return t.m[c.num] == c
+}
+
+func (t *calls) method(num int64) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c := t.m[num]; c != nil {
+		return c.method
+	}
+	return ""
+}
+
+func (t *calls) len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.m)
+}

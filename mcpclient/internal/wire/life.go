@@ -1,0 +1,74 @@
+package wire
+
+import (
+	"context"
+	"sync"
+)
+
+// life is the end of a connection, which comes once.
+type life struct {
+	done chan struct{} // closed when the connection has ended
+	gone chan struct{} // closed when nothing of it is left
+
+	wg sync.WaitGroup // of the goroutines that spawn started
+
+	mu    sync.Mutex
+	ended bool
+	err   error
+}
+
+func newLife() life {
+	return life{done: make(chan struct{}), gone: make(chan struct{})}
+}
+
+// end reports whether this is the end: of several only the first is, and its cause stays.
+func (l *life) end(err error) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return false
+	}
+	l.ended, l.err = true, err
+	close(l.done)
+	return true
+}
+
+// Done implements Conn.
+func (l *life) Done() <-chan struct{} { return l.done }
+
+// Err implements Conn.
+func (l *life) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// Gone implements Conn.
+func (l *life) Gone(ctx context.Context) error {
+	select {
+	case <-l.gone:
+		return nil
+	default:
+	}
+	select {
+	case <-l.gone:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// spawn runs f on a goroutine that the end of the connection waits for. After the end it does nothing.
+func (l *life) spawn(f func()) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return false
+	}
+	l.wg.Add(1) // under mu, so never while the end waits
+	go func() {
+		defer l.wg.Done()
+		f()
+	}()
+	return true
+}
