@@ -410,6 +410,7 @@ func TestBridgeCallsTheHostUnlocked(t *testing.T) {
 		}
 		sleep(sec)
 		c := async(ctxTimeout(t, sec), b, CallOptions{}, lasting(10*sec))
+		synctest.Wait()
 		queued := async(t.Context(), b, CallOptions{}, sessionNumber)
 		synctest.Wait()
 		d.set(dialErr(errors.Join(ErrNeedsAuth, e)))
