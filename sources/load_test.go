@@ -2,6 +2,7 @@ package sources
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -88,6 +89,7 @@ func = "f"
 		{"tools, provider", "[[tools]]\nname = 't'\nfunc = 'g'\n", `toolsource.toml:3:1: tool t: func: provider "go" has no function "g" (known functions: f)`},
 		{"server is no table", "[mcp_servers]\nbad = 'npx'\n", `toolsource.toml:2:1: mcp_servers.bad: want a table, is a string`},
 		{"server, unknown key", "[mcp_servers.bad]\ncomand = 'x'\ncommand = 'x'\n", `toolsource.toml:2:1: mcp_servers.bad.comand: unknown key (did you mean command?)`},
+		{"server, other word", "[mcp_servers.bad]\ncommand = 'x'\ndisabled = true\n", `toolsource.toml:3:1: mcp_servers.bad.disabled: is not supported (write enabled = false)`},
 		{"server, wrong type", "[mcp_servers.bad]\ncommand = ['x']\nurl = 'http://x'\n", `toolsource.toml:2:1: mcp_servers.bad.command: want a string, is an array`},
 		{"server, neither", "[mcp_servers.bad]\nargs = ['x']\n", `toolsource.toml:1:14: mcp_servers.bad: command and url are both missing; give the command to start, or the address to call`},
 		{"server, both", "[mcp_servers.bad]\ncommand = 'x'\nurl = 'http://x'\n", `toolsource.toml:2:1: mcp_servers.bad.command: is set beside url; a server is either a command or an address, remove one`},
@@ -262,7 +264,9 @@ func TestSecretsDoNotShow(t *testing.T) {
 	if len(c.Problems) != 2 {
 		t.Error(problems(c))
 	}
-	for _, s := range append(problems(c), sprint(c.Servers)...) {
+	tools := load(t, "[[tools]]\nname = 'x'\ncommand = ['x']\nenv = { A = 'hunter2' }\n", nil)
+	prints := append(sprint(c.Servers), fmt.Sprintf("%+v %#v %v", *c, c, tools), fmt.Sprintf("%+v %#v", tools.tools, *tools))
+	for _, s := range append(problems(c), prints...) {
 		if strings.Contains(s, "hunter2") {
 			t.Error(s)
 		}

@@ -250,16 +250,16 @@ func TestOpenTwice(t *testing.T) {
 func TestInjectedOptions(t *testing.T) {
 	var names []string
 	c := load(t, server(t, "x", "", mcptest.Behaviour{}), &Options{
-		MCP:       &mcpclient.Options{ClientName: "mine"},
-		Toolbox:   &toolsource.Options{Masks: func(name string) bool { names = append(names, name); return false }},
-		NoDefault: true,
+		MCP:        &mcpclient.Options{ClientName: "mine"},
+		Toolbox:    &toolsource.Options{Masks: func(name string) bool { names = append(names, name); return false }},
+		NoDefaults: true,
 	})
 	s := openConfig(t, c)
 	if len(names) == 0 {
 		t.Error("Options.Toolbox is not used")
 	}
 	if _, ok := s.Spec("read_file"); ok {
-		t.Error("the defaults in spite of NoDefault")
+		t.Error("the defaults in spite of NoDefaults")
 	}
 }
 
