@@ -92,6 +92,23 @@ func TestBridgeBreaker(t *testing.T) {
 			timed(t.Context(), b, CallOptions{}, r.call).wantOK(t, 1, 0)
 		})
 	})
+	t.Run("so does one that did not reach the tool, and one that gave up waiting", func(t *testing.T) {
+		inBubble(t, BridgeOptions{IdleStop: 10 * sec}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
+			r := openBreaker(t, b)
+			sleep(60 * sec)
+			r.err = ErrNotReached
+			_, _ = Do(t.Context(), b, CallOptions{}, r.call)
+			_, _ = Do(t.Context(), b, CallOptions{}, r.call)
+			if r.runs.Load() != 5 {
+				t.Errorf("%d runs", r.runs.Load())
+			}
+			sleep(10 * sec)
+			wantState(t, b, StateDormant)
+			d.set(func(context.Context, *bridgeSession) error { sleep(2 * sec); return nil })
+			timed(ctxTimeout(t, sec), b, CallOptions{}, sessionNumber).wantErr(t, KindTimeout, false, sec)
+			timed(t.Context(), b, CallOptions{}, sessionNumber).wantOK(t, 3, sec)
+		})
+	})
 	t.Run("a late failure while open does not put the probe off", func(t *testing.T) {
 		inBubble(t, BridgeOptions{}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
 			late := &bridgeRPC{err: errGateway, take: 30 * sec}

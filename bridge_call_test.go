@@ -169,6 +169,7 @@ func TestBridgeSessionLost(t *testing.T) {
 		{"X-13 in flight, a write: not sent again, told at once", ReplayUntilSent, diesMid(nil), KindSessionLost, true, 1, sec + settle},
 		{"with the session's own error", ReplayUntilSent, diesMid(errDropped), KindSessionLost, true, 1, sec},
 		{"with ErrSessionLost", ReplayNever, diesMid(ErrSessionLost), KindSessionLost, true, 1, sec},
+		{"with a context error of the session's own, which is not the caller's", ReplayNever, diesMid(context.Canceled), KindSessionLost, true, 1, sec},
 		{"a read goes once more", ReplayAlways, diesMid(nil), "", false, 2, sec + settle},
 		{"not reached: a write goes once more", ReplayUntilSent, diesMid(errors.Join(ErrSessionLost, ErrNotReached)), "", false, 2, sec},
 		{"not reached, but never is never", ReplayNever, diesMid(errors.Join(ErrSessionLost, ErrNotReached)), KindSessionLost, false, 1, sec},
@@ -226,6 +227,18 @@ func TestBridgeSessionLost(t *testing.T) {
 			if b.b.breaker.strikes != 0 {
 				t.Error("a strike for a call that never met the loss")
 			}
+		})
+	})
+	t.Run("one that waits for a place is not put on a session that just died", func(t *testing.T) {
+		inBubble(t, BridgeOptions{MaxInFlight: 1}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
+			first := async(t.Context(), b, CallOptions{}, func(_ context.Context, s *bridgeSession) (int, error) {
+				sleep(sec)
+				s.die(errDropped)
+				return s.n, nil
+			})
+			synctest.Wait()
+			timed(t.Context(), b, CallOptions{}, sessionNumber).wantOK(t, 2, sec)
+			(<-first).wantOK(t, 1, sec)
 		})
 	})
 	t.Run("an answer that came just before the loss gets through", func(t *testing.T) {
@@ -296,6 +309,58 @@ func TestBridgeNotReachedGoesOnceMore(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestBridgeNothingIsSentAgainAfterTheEnd(t *testing.T) {
+	inBubble(t, BridgeOptions{}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
+		for range 50 {
+			var runs atomic.Int32
+			o := timed(t.Context(), b, CallOptions{Replay: ReplayAlways, Limit: sec}, func(ctx context.Context, _ *bridgeSession) (int, error) {
+				runs.Add(1)
+				<-ctx.Done()
+				return 0, errors.Join(ErrNotReached, ctx.Err())
+			})
+			synctest.Wait()
+			if runs.Load() != 1 || o.after != sec || KindOf(o.err) != KindTimeout {
+				t.Fatalf("%d runs, %+v", runs.Load(), o)
+			}
+		}
+	})
+}
+
+// The caller looks for its answer once more, whatever else has happened.
+func TestBridgeAwaitPrefersTheAnswer(t *testing.T) {
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	ep := &epoch{ctx: over}
+	for range 100 {
+		reply := make(chan answer[int], 1)
+		reply <- answer[int]{value: 7}
+		if got, replied := await(&attempt{Context: over, ep: ep}, reply); !replied || got.value != 7 {
+			t.Fatal(got, replied)
+		}
+	}
+}
+
+// A place that comes at the moment when its caller gives up waiting goes to the next.
+func TestBridgeWithdrawnPlace(t *testing.T) {
+	inBubble(t, BridgeOptions{MaxInFlight: 1}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
+		first := async(t.Context(), b, CallOptions{}, lasting(sec))
+		synctest.Wait()
+		a := &attempt{b: b.b, c: newDoing(t.Context(), b.b, CallOptions{})}
+		b.b.mu.Lock()
+		w, err := b.b.admitLocked(a)
+		b.b.mu.Unlock()
+		if w == nil || err != nil {
+			t.Fatal(w, err)
+		}
+		(<-first).wantOK(t, 1, sec)
+		<-w.granted
+		b.b.withdraw(w)
+		if st := b.Status(); st.InFlight != 0 || b.b.jobs.Load() != 0 {
+			t.Errorf("%+v, %d jobs", st, b.b.jobs.Load())
+		}
+	})
 }
 
 func TestBridgeCallThatPanics(t *testing.T) {

@@ -107,6 +107,29 @@ func TestBridgeCloseWhileDialling(t *testing.T) {
 			}
 		}, func(context.Context, *bridgeSession) error { sleep(20 * sec); return nil })
 	})
+	t.Run("also where the grace is longer than the bound", func(t *testing.T) {
+		inBubble(t, BridgeOptions{Grace: 30 * sec}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
+			go func() { _ = b.Start(t.Context()) }()
+			synctest.Wait()
+			if after, err := closeTimed(b); after != 5*sec || err == nil || b.Status().Abandoned != 1 {
+				t.Error(after, err, b.Status())
+			}
+			sleep(20 * sec)
+		}, func(context.Context, *bridgeSession) error { sleep(20 * sec); return nil })
+	})
+	t.Run("a session that comes while closing has what is left of the bound", func(t *testing.T) {
+		inBubble(t, BridgeOptions{Grace: 3 * sec}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
+			go func() { _ = b.Start(t.Context()) }()
+			synctest.Wait()
+			if after, err := closeTimed(b); after != 4*sec || err != nil {
+				t.Error(after, err)
+			}
+		}, func(_ context.Context, s *bridgeSession) error {
+			s.onClose = func(ctx context.Context) error { <-ctx.Done(); return nil }
+			sleep(2 * sec)
+			return nil
+		})
+	})
 	t.Run("a session that comes while closing is closed and waited for", func(t *testing.T) {
 		inBubble(t, BridgeOptions{}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
 			go func() { _ = b.Start(t.Context()) }()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -211,6 +212,92 @@ level=WARN msg="cannot connect, given up for now" source=src state=parked error=
 	}, dialErr(errDown))
 }
 
+func TestBridgeLogRevival(t *testing.T) {
+	var mu sync.Mutex
+	var got []string
+	log := slog.New(slog.NewTextHandler(writerFunc(func(p []byte) (int, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		_, msg, _ := strings.Cut(string(p), "msg=")
+		msg, _, _ = strings.Cut(msg, " source=")
+		got = append(got, strings.Trim(msg, `"`))
+		return len(p), nil
+	}), &slog.HandlerOptions{Level: slog.LevelInfo}))
+	inBubble(t, BridgeOptions{Logger: log}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
+		_ = b.Start(t.Context())
+		wantState(t, b, StateParked)
+		sleep(3000 * sec) // ten probes that connect, only to drop
+		mustDoAfterRevival := func() { d.set(dialOK); sleep(300 * sec); mustDo(t, b) }
+		mustDoAfterRevival()
+		b.Close()
+		want := []string{"connected", "session lost, connecting again", "cannot connect, given up for now", "connected"}
+		if !slices.Equal(got, want) {
+			t.Errorf("got %q", got)
+		}
+	}, dialDrop)
+}
+
+func TestBridgeSlowOnStateMissesTheOldest(t *testing.T) {
+	var release chan struct{}
+	var got []BridgeStatus
+	synctest.Test(t, func(t *testing.T) {
+		release = make(chan struct{})
+		d := newScript()
+		b := NewBridge(d.dial, &BridgeOptions{OnState: func(st BridgeStatus) { <-release; got = append(got, st) }})
+		for i := range 100 {
+			mustDo(t, b)
+			d.session(i).die(errDropped)
+			synctest.Wait()
+		}
+		close(release)
+		b.Close()
+		if last := got[len(got)-1]; len(got) != maxNotes+1 || last.State != StateClosed {
+			t.Errorf("%d, last %+v", len(got), last)
+		}
+		for i := range got[1:] {
+			if got[i+1].Epoch < got[i].Epoch {
+				t.Errorf("out of order: %+v, %+v", got[i], got[i+1])
+			}
+		}
+	})
+}
+
+// deaf panics in Done or Err.
+type deaf struct {
+	*bridgeSession
+	inDone bool
+}
+
+func (s deaf) Done() <-chan struct{} {
+	if s.inDone {
+		panic("done")
+	}
+	return s.done
+}
+func (s deaf) Err() error { panic("err") }
+
+func TestBridgeSessionThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		var last *bridgeSession
+		b := NewBridge(func(context.Context) (deaf, error) {
+			n++
+			last = &bridgeSession{n: n, done: make(chan struct{})}
+			return deaf{last, n == 1}, nil
+		}, &BridgeOptions{Jitter: noJitter})
+		defer b.Close()
+		call := func(context.Context, deaf) (int, error) { return n, nil }
+		if v, err := Do(t.Context(), b, CallOptions{}, call); v != 2 || err != nil {
+			t.Error(v, err)
+		}
+		last.die(nil)
+		synctest.Wait()
+		if st := b.Status(); st.State != StateReady || !errors.Is(st.Err, ErrPanic) || !errors.Is(st.Err, ErrSessionLost) {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
@@ -284,7 +371,11 @@ func TestBridgeInjectedClock(t *testing.T) {
 		if !strings.Contains(e.Error(), "1m0s") {
 			t.Error(e)
 		}
+		again := async(t.Context(), b, CallOptions{}, sessionNumber)
+		(<-again).wantOK(t, 2, 0)
 		synctest.Wait()
+		c.mu.Lock()
+		defer c.mu.Unlock()
 		if len(c.timers) > 1 { // the session's proof
 			t.Errorf("%d timers left", len(c.timers))
 		}

@@ -329,11 +329,7 @@ func (b *bridge) toWaiting(ep *epoch, err error) (pause time.Duration, ok bool) 
 		})
 	}
 	if seen {
-		probe := b.breaker.probe
-		if slices.ContainsFunc(b.queue, func(w *waiter) bool { return w.a == probe }) {
-			probe = nil
-		}
-		b.breaker.strike(&b.o, probe, now)
+		b.breaker.strike(&b.o, b.breaker.probe, now)
 	}
 	return pause, true
 }

@@ -543,4 +543,26 @@ func TestNestedCalls(t *testing.T) {
 	if res, err := outer(context.Background(), map[string]any{"n": 1}); err != nil || res.Value != int64(2) {
 		t.Fatal(res, err)
 	}
+	failing := map[string]error{
+		"sign": &ts.CallError{Kind: ts.KindNeedsAuth, Remedy: "sign in"},
+		"file": fs.ErrNotExist,
+	}
+	for name, err := range failing {
+		register(t, tb, ts.ToolSpec{Name: name}, func(context.Context, map[string]any) (ts.Result, error) { return ts.Result{}, err })
+	}
+	through := register(t, tb, ts.ToolSpec{Name: "through"}, func(ctx context.Context, args map[string]any) (ts.Result, error) {
+		res, err := tb.Call(ctx, args["tool"].(string), nil)
+		if err != nil {
+			return res, fmt.Errorf("step 2: %w", err)
+		}
+		return res, nil
+	})
+	_, err := through(context.Background(), map[string]any{"tool": "sign"})
+	wantText(t, "the kind of the inner error stays", err, `toolsource: through: source "register": call: step 2: toolsource: sign: source "register": authorisation needed (sign in) (it may have run) (sign in)`)
+	wantText(t, "kind", ts.KindOf(err), ts.KindNeedsAuth)
+	_, err = through(context.Background(), map[string]any{"tool": "file"})
+	wantText(t, "a tool's answer", err, "toolsource: through: tool error: step 2: toolsource: file: tool error: file does not exist")
+	if ts.KindOf(err) != ts.KindTool || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("kind %s", ts.KindOf(err))
+	}
 }

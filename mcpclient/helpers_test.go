@@ -1,7 +1,9 @@
 package mcpclient
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -68,3 +70,5 @@ func countLines(t testing.TB, file, line string) (n int) {
 	}
 	return n
 }
+
+func bodyOf(b []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(b)) }

@@ -183,11 +183,7 @@ func (s *Server) List(ctx context.Context) (Listing, error) {
 	if errors.As(context.Cause(ctx), &failed) {
 		return Listing{}, failed.err
 	}
-	var e *ConnectError
-	if errors.As(err, &e) {
-		return Listing{}, err
-	}
-	return Listing{}, fmt.Errorf("mcpclient: server %q: %w", s.cfg.ID, s.redact.err(err))
+	return Listing{}, s.listError(err)
 }
 
 // attemptFailed is why a wait for a listing was given up.

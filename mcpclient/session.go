@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -129,7 +130,7 @@ func (s *session) raw(ctx context.Context, slot *wire.Slot, res any, err error) 
 			return nil, s.srv.rpcError(slot.RPC)
 		case slot.Bad != nil:
 			return nil, &toolsource.CallError{Phase: "call", Kind: toolsource.KindProtocol, MayHaveRun: true,
-				Remedy: "tell the server's author", Err: s.srv.redact.err(slot.Bad)}
+				Remedy: tellAuthor, Err: s.srv.redact.err(slot.Bad)}
 		}
 		return slot.Raw, nil
 	}
@@ -161,10 +162,16 @@ func (s *session) failure(ctx context.Context, slot *wire.Slot, err error) error
 		return s.unsent(slot, fmt.Errorf("%w: %w", toolsource.ErrSessionLost, s.Err()))
 	default:
 	}
-	if err := s.unsent(slot, err); errors.Is(err, toolsource.ErrNotReached) {
-		return s.srv.redact.err(err)
+	e := &toolsource.CallError{Phase: "call", Kind: toolsource.KindOutcomeUnknown, MayHaveRun: true, Err: s.srv.redact.err(err)}
+	switch {
+	case errors.Is(err, toolsource.ErrNeedsAuth):
+		e.Kind, e.MayHaveRun, e.Remedy = toolsource.KindNeedsAuth, false, signIn
+	case errors.Is(s.unsent(slot, err), toolsource.ErrNotReached):
+		return s.srv.redact.err(s.unsent(slot, err))
+	case errors.Is(err, toolsource.ErrProtocol):
+		e.Kind, e.Remedy = toolsource.KindProtocol, tellAuthor
 	}
-	return &toolsource.CallError{Phase: "call", Kind: toolsource.KindProtocol, MayHaveRun: true, Err: s.srv.redact.err(err)}
+	return e
 }
 
 func (s *session) unsent(slot *wire.Slot, err error) error {
@@ -207,9 +214,32 @@ func (r *reports) deliver(token string, p toolsource.Progress) {
 }
 
 // dial makes a session: start or connect, shake hands, list. It returns soon after ctx ends; whatever
-// comes later is closed.
+// comes later is closed. A server that refuses the protocol revision and names others is asked again, once,
+// for the best that both know.
 func (s *Server) dial(ctx context.Context) (*session, error) {
 	s.startWorker()
+	sess, err := s.handshake(ctx, s.era())
+	var rpc *RPCError
+	if errors.As(err, &rpc) && ctx.Err() == nil {
+		if other := s.otherEra(rpc); other != "" {
+			sess, err = s.handshake(ctx, other)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	l, err := sess.list(ctx)
+	if err != nil {
+		err = s.connectError(ctx, "tools/list", sess, err)
+		s.running.Go(func() { _ = sess.cs.Close() })
+		return nil, err
+	}
+	s.catalogue.set(l, sess)
+	return sess, nil
+}
+
+// handshake makes a connection and initialises it.
+func (s *Server) handshake(ctx context.Context, era string) (*session, error) {
 	sess := &session{srv: s, seq: s.attempts.Add(1), reports: newReports()}
 	t, err := s.transport(sess)
 	if err != nil {
@@ -221,9 +251,9 @@ func (s *Server) dial(ctx context.Context) (*session, error) {
 	}
 	client := mcp.NewClient(s.implementation(), &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
 	k := &killable{Transport: t, dial: ctx}
-	done := make(chan connected, 1)
+	done := make(chan connected, 1) // room for the one result, so that it can come late
 	s.running.Go(func() {
-		cs, err := client.Connect(ctx, k, &mcp.ClientSessionOptions{ProtocolVersion: s.era()})
+		cs, err := client.Connect(ctx, k, &mcp.ClientSessionOptions{ProtocolVersion: era})
 		done <- connected{cs, err}
 	})
 	var c connected
@@ -237,10 +267,6 @@ func (s *Server) dial(ctx context.Context) (*session, error) {
 			}
 		})
 	}
-	if c.err == nil && ctx.Err() != nil {
-		c.err = context.Cause(ctx)
-		s.running.Go(func() { _ = c.cs.Close() })
-	}
 	sess.conn = t.Conn()
 	s.setConn(sess.conn)
 	if c.err != nil {
@@ -248,14 +274,22 @@ func (s *Server) dial(ctx context.Context) (*session, error) {
 	}
 	sess.cs = c.cs
 	sess.describe()
-	l, err := sess.list(ctx)
-	if err != nil {
-		err = s.connectError(ctx, "tools/list", sess, err)
-		s.running.Go(func() { _ = sess.cs.Close() })
-		return nil, err
-	}
-	s.catalogue.set(l, sess)
 	return sess, nil
+}
+
+// otherEra is the newest revision that a refusal of ours offers and that we know; "": none.
+func (s *Server) otherEra(refusal *RPCError) string {
+	var data struct{ Supported []string }
+	if json.Unmarshal(refusal.Data, &data) != nil {
+		return ""
+	}
+	asked := s.era()
+	for _, era := range eras {
+		if era != asked && slices.Contains(data.Supported, era) {
+			return era
+		}
+	}
+	return ""
 }
 
 func (s *session) describe() {
@@ -305,7 +339,10 @@ func (s *Server) connectError(ctx context.Context, step string, sess *session, e
 	}
 	var st *wire.StatusError
 	var rpc *jsonrpc.Error
+	var call *toolsource.CallError
 	switch {
+	case errors.As(err, &call) && call.Err != nil:
+		e.Err = call.Err
 	case errors.As(err, &st):
 		e.Err = s.exportStatus(st)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -81,9 +83,9 @@ func TestArgumentsKeepTheirBytes(t *testing.T) {
 }
 
 func TestErrorsOfCalls(t *testing.T) {
-	s := newServer(t, mcptest.Behaviour{Errors: map[string]json.RawMessage{
-		"case54": json.RawMessage(`{"code":-32602,"message":"Unknown tool: x","data":{"hint":"y"}}`),
-	}, Results: map[string]json.RawMessage{"odd": json.RawMessage(`42`)}})
+	s := newServer(t, mcptest.Behaviour{Errors: map[string]string{
+		"case54": `{"code":-32602,"message":"Unknown tool: x","data":{"hint":"y"}}`,
+	}, Results: map[string]string{"odd": `42`}})
 	for _, tc := range []struct {
 		why    string
 		tool   string
@@ -121,39 +123,6 @@ func TestErrorsOfCalls(t *testing.T) {
 	}
 	if st := s.Status(); st.Epoch != 1 {
 		t.Errorf("an answer cost the session: %+v", st)
-	}
-}
-
-// A call that cannot be written, since the child does not read, frees its caller at its deadline, and
-// leaves no process.
-func TestChildThatNeverReads(t *testing.T) {
-	journal := filepath.Join(t.TempDir(), "journal")
-	s := newServer(t, mcptest.Behaviour{NeverRead: true, Journal: journal})
-	if _, err := s.List(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	pid := childPID(t, s)
-	text := strings.Repeat("x", 1<<20)
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-	defer cancel()
-	begin := time.Now()
-	_, err := s.Call(ctx, "echo", map[string]any{"text": text}, CallOptions{})
-	took := time.Since(begin)
-	if !errors.Is(err, toolsource.ErrTimeout) {
-		t.Errorf("error %v", err)
-	}
-	if took > 550*time.Millisecond || took < 490*time.Millisecond {
-		t.Errorf("the caller was freed after %v", took)
-	}
-	begin = time.Now()
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
-	if took := time.Since(begin); took > 5*time.Second {
-		t.Errorf("closing took %v", took)
-	}
-	if alive(pid) {
-		t.Error("the child is still there")
 	}
 }
 
@@ -315,41 +284,6 @@ func TestCase61Silence(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestCase62ProcessTree(t *testing.T) {
-	for _, tc := range []struct {
-		why string
-		b   mcptest.Behaviour
-	}{
-		{"a grandchild", mcptest.Behaviour{Grandchild: true}},
-		{"that holds the pipes", mcptest.Behaviour{Grandchild: true, GrandchildHoldsPipes: true}},
-		{"and ignores signals", mcptest.Behaviour{Grandchild: true, GrandchildHoldsPipes: true, IgnoreTerm: true, IgnoreEOF: true}},
-	} {
-		t.Run(tc.why, func(t *testing.T) {
-			t.Parallel()
-			s := newServer(t, tc.b, func(c *ServerConfig) { c.CloseBound = 2 * time.Second })
-			res, err := s.Call(t.Context(), "pid", nil, CallOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			m := res.Value.(map[string]any)
-			pid, grandchild := int(m["pid"].(int64)), int(m["grandchild"].(int64))
-			if !alive(pid) || !alive(grandchild) {
-				t.Fatal("they are not there to begin with")
-			}
-			begin := time.Now()
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
-			if took := time.Since(begin); took > 2*time.Second {
-				t.Errorf("closing took %v", took)
-			}
-			if alive(pid) || alive(grandchild) {
-				t.Errorf("left: child %v, grandchild %v", alive(pid), alive(grandchild))
-			}
-		})
 	}
 }
 
@@ -638,7 +572,16 @@ func TestCase76OlderVersion(t *testing.T) {
 		}
 		_ = s.Close()
 	}
-	s := newServer(t, mcptest.Behaviour{Version: "2099-01-01"})
+	s := newServer(t, mcptest.Behaviour{Only: "2024-11-05"})
+	if _, err := s.List(t.Context()); err != nil || s.Status().Era != "2024-11-05" {
+		t.Errorf("refused with a list: %v, era %s", err, s.Status().Era)
+	}
+	_ = s.Close()
+	s = newServer(t, mcptest.Behaviour{Only: "1999-01-01"})
+	if _, err := s.List(t.Context()); err == nil || !strings.Contains(err.Error(), "Unsupported protocol version") {
+		t.Errorf("refused with a list of none that we know: %v", err)
+	}
+	s = newServer(t, mcptest.Behaviour{Version: "2099-01-01"})
 	if _, err := s.List(t.Context()); err == nil || !strings.Contains(err.Error(), "2099-01-01") {
 		t.Errorf("an unknown version: %v", err)
 	}
@@ -667,5 +610,123 @@ func TestCloseSideBySide(t *testing.T) {
 	wg.Wait()
 	if took := time.Since(begin); took > 1200*time.Millisecond {
 		t.Errorf("closing took %v", took)
+	}
+}
+
+// A listing during a call does not stand in its way, and the call not in the listing's.
+func TestCase52ListDuringCall(t *testing.T) {
+	s := newServer(t, mcptest.Behaviour{})
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if res, err := s.Call(ctx, "await_list", nil, CallOptions{}); err != nil || res.Value != "listed" {
+		t.Errorf("%v, %v", res.Value, err)
+	}
+}
+
+func TestCase66FiftyCancelled(t *testing.T) {
+	s := newServer(t, mcptest.Behaviour{})
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	before := runtime.NumGoroutine()
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			if _, err := s.Call(ctx, "mute", nil, CallOptions{}); !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		})
+	}
+	waitFor(t, func() bool { return s.Status().InFlight == 50 })
+	cancel()
+	wg.Wait()
+	waitFor(t, func() bool { return s.Status().InFlight == 0 && runtime.NumGoroutine() <= before })
+	waitFor(t, func() bool { return stat(t, s, "notifications/cancelled") == 50 })
+	if s.Status().Epoch != 1 {
+		t.Error("the session was lost")
+	}
+}
+
+func TestParallelCallsAreNotMixed(t *testing.T) {
+	s := newServer(t, mcptest.Behaviour{})
+	var wg sync.WaitGroup
+	for i := range 300 {
+		wg.Go(func() {
+			text := fmt.Sprint("call ", i)
+			if res, err := s.Call(t.Context(), "echo", map[string]any{"text": text}, CallOptions{}); err != nil || res.Value != text {
+				t.Errorf("%s: %v, %v", text, res.Value, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestIdleStopAndWake(t *testing.T) {
+	s := newServer(t, mcptest.Behaviour{}, func(c *ServerConfig) { c.IdleStop = 100 * time.Millisecond })
+	l, err := s.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return s.Status().State == toolsource.StateDormant })
+	if last, ok := s.Last(); !ok || len(last.Tools) != len(l.Tools) || s.Status().Tools != len(l.Tools) {
+		t.Error("the tools went with the session")
+	}
+	if res, err := s.Call(t.Context(), "echo", map[string]any{"text": "awake"}, CallOptions{}); err != nil || res.Value != "awake" {
+		t.Errorf("%v, %v", res.Value, err)
+	}
+	if e := s.Status().Epoch; e != 2 {
+		t.Errorf("%d sessions", e)
+	}
+}
+
+// A young listing is handed out again, so that who is told of it does not ask the server once more.
+func TestYoungListingIsNotAskedForAgain(t *testing.T) {
+	s := newServer(t, mcptest.Behaviour{})
+	for range 3 {
+		if _, err := s.List(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := stat(t, s, "tools/list"); n != 1 {
+		t.Errorf("%d listings", n)
+	}
+}
+
+// Who was refused a listing is told when there is one, even if it is the one that was there before.
+func TestRefusedListingIsOwed(t *testing.T) {
+	s := newServer(t, mcptest.Behaviour{})
+	told := make(chan struct{}, 10)
+	defer s.Watch(func() { told <- struct{}{} })()
+	if _, err := s.List(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-told
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.List(ctx); err == nil {
+		t.Fatal("listed with a context that has ended")
+	}
+	if _, err := s.Call(t.Context(), "die", nil, CallOptions{}); err == nil {
+		t.Fatal("it did not die")
+	}
+	select {
+	case <-told:
+	case <-time.After(5 * time.Second):
+		t.Error("not told")
+	}
+}
+
+// A session that comes after its time is closed, and nothing of it is left.
+func TestLateSession(t *testing.T) {
+	s := newServer(t, mcptest.Behaviour{InitDelay: 300 * time.Millisecond, IgnoreEOF: true}, func(c *ServerConfig) {
+		c.Connect, c.CloseBound = 150*time.Millisecond, time.Second
+	})
+	begin := time.Now()
+	if _, err := s.List(t.Context()); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > 300*time.Millisecond {
+		t.Errorf("after %v: %v", time.Since(begin), err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
 	}
 }

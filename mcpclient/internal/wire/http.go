@@ -226,21 +226,7 @@ func tooLong(max int) error {
 
 // take reads a body that has to hold the call's reply.
 func (c *httpConn) take(f *flight, body []byte, out outgoing) error {
-	done, err := false, error(nil)
-	each := func(text []byte) {
-		d, e := c.accept(f, text, out)
-		done = done || d
-		if e != nil {
-			err = e
-		}
-	}
-	if first := tidy(body); len(first) > 0 && first[0] == '[' {
-		if elements(body, each) != nil {
-			each(body)
-		}
-	} else {
-		each(tidy(body))
-	}
+	done, err := c.acceptAll(f, body, out)
 	switch {
 	case done || !c.calls.waiting(out.call):
 		return err
@@ -248,6 +234,16 @@ func (c *httpConn) take(f *flight, body []byte, out outgoing) error {
 		return fmt.Errorf("%w: an empty reply", toolsource.ErrProtocol)
 	}
 	return fmt.Errorf("%w: not a reply to the call: %s", toolsource.ErrProtocol, firstLine(c.excerpt(body)))
+}
+
+// acceptAll reads a text that may be a batch.
+func (c *httpConn) acceptAll(f *flight, text []byte, out outgoing) (done bool, err error) {
+	messages(text, func(m []byte) {
+		if d, e := c.accept(f, m, out); d {
+			done, err = true, e
+		}
+	})
+	return done, err
 }
 
 // accept reads one message of an answer. done says that it was the call's reply, and the error is then
@@ -364,7 +360,7 @@ func (c *httpConn) follow(f *flight, resp *http.Response, out outgoing, pos *pos
 			}
 			continue
 		}
-		if done, err := c.accept(f, ev.data, out); done {
+		if done, err := c.acceptAll(f, ev.data, out); done {
 			return true, err
 		}
 	}

@@ -154,11 +154,13 @@ func (c *httpConn) getStream(pos *position) (opened, again bool) {
 			msg, answered, _ := c.malformedHead(ev.data, nil)
 			c.other(f, msg, answered)
 		default:
-			msg, answered, err := c.receive(ev.data, nil)
-			c.other(f, msg, answered)
-			if msg == nil {
-				c.unusable(ev.data, err)
-			}
+			messages(ev.data, func(m []byte) {
+				msg, answered, err := c.receive(m, nil)
+				c.other(f, msg, answered)
+				if msg == nil {
+					c.unusable(m, err)
+				}
+			})
 		}
 	}
 }

@@ -57,6 +57,7 @@ type sseConn struct {
 	resp     *http.Response
 	er       *eventReader // the reading goroutine's own, once open
 	endpoint *url.URL
+	backlog  []jsonrpc.Message // the reading goroutine's own
 }
 
 func (c *sseConn) open(ctx context.Context) error {
@@ -120,10 +121,10 @@ func (c *sseConn) resolve(s string) (*url.URL, error) {
 // Read implements mcp.Connection.
 func (c *sseConn) Read(context.Context) (jsonrpc.Message, error) {
 	for {
-		select {
-		case msg := <-c.incoming: // the rest of a batch
+		if len(c.backlog) > 0 {
+			msg := c.backlog[0]
+			c.backlog = c.backlog[1:]
 			return msg, nil
-		default:
 		}
 		ev, err := c.er.next()
 		if err != nil {
@@ -137,18 +138,28 @@ func (c *sseConn) Read(context.Context) (jsonrpc.Message, error) {
 		if !ev.isMessage() {
 			continue
 		}
-		var msg jsonrpc.Message
 		if ev.long {
-			msg, _, _ = c.malformedHead(ev.data, nil)
-		} else {
-			msg, _, err = c.receive(ev.data, nil)
+			msg, answered, _ := c.malformedHead(ev.data, nil)
+			c.keep(msg, answered)
+			continue
+		}
+		messages(ev.data, func(m []byte) {
+			msg, answered, err := c.receive(m, nil)
+			c.keep(msg, answered)
 			if msg == nil {
-				c.unusable(ev.data, err)
+				c.unusable(m, err)
 			}
-		}
-		if msg != nil {
-			return msg, nil
-		}
+		})
+	}
+}
+
+// keep takes a message for the SDK, and frees a POST that still waits although its reply has come.
+func (c *sseConn) keep(msg jsonrpc.Message, answered *call) {
+	if msg != nil {
+		c.backlog = append(c.backlog, msg)
+	}
+	if answered != nil && answered.free != nil {
+		answered.free()
 	}
 }
 
