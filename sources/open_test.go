@@ -2,7 +2,6 @@ package sources
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -84,8 +83,8 @@ func TestWorkspaceOfTheDefaults(t *testing.T) {
 func TestPrecedence(t *testing.T) {
 	pages := func(text string) mcptest.Behaviour {
 		return mcptest.Behaviour{
-			Pages:   map[string]rawJSON{"": rawJSON(`{"tools":[{"name":"read_file","inputSchema":{"type":"object"}},{"name":"v","inputSchema":{"type":"object"}},{"name":"m","inputSchema":{"type":"object"}}]}`)},
-			Results: map[string]rawJSON{"m": rawJSON(fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, text))},
+			Pages:   map[string]string{"": `{"tools":[{"name":"read_file","inputSchema":{"type":"object"}},{"name":"v","inputSchema":{"type":"object"}},{"name":"m","inputSchema":{"type":"object"}}]}`},
+			Results: map[string]string{"m": fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, text)},
 		}
 	}
 	s := open(t, `
@@ -122,8 +121,6 @@ name = "edit_file"
 		t.Error(diff)
 	}
 }
-
-type rawJSON = json.RawMessage
 
 // One dead server costs one timeout, names itself, and harms nobody.
 func TestDeadServerCostsItself(t *testing.T) {
