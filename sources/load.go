@@ -100,7 +100,7 @@ func (c *Config) dryRun() {
 func (c *Config) declared() []toolsource.ToolSource {
 	var list []toolsource.ToolSource
 	o := configsource.Options{Workspace: c.Workspace, Funcs: c.opts.Funcs, Providers: c.opts.Providers, LookupEnv: c.opts.LookupEnv}
-	if !c.opts.NoDefault {
+	if !c.opts.NoDefaults {
 		o.Name = sourceDefault
 		defs, err := configsource.DefaultDefinitions()
 		if err == nil { // they are part of the library, and tested

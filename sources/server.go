@@ -61,8 +61,32 @@ func (r *serverReader) read(id string) Server {
 	opt.Qualified = r.Word("names", "bare", "qualified") == "qualified"
 	opt.Lax = !r.Bool("check_arguments", true)
 	r.tools(cfg, opt)
+	r.later()
 	r.Finish()
 	return s
+}
+
+// elsewhere are keys that other programs have and that go by another name here, or are not there yet.
+var elsewhere = map[string]string{
+	"type": "write transport", "disabled": "write enabled = false", "serverUrl": "write url", "autoApprove": "", "alwaysAllow": "",
+	"auth": "", "oauth": "", "ssl_verify": "", "client_cert": "", "client_key": "", "identity_header": "write headers",
+	"strict_redirect_headers": "", "skip_preflight": "", "parked_retry_interval": "", "sampling": "", "elicitation": "",
+	"lazy": "", "supports_parallel_tool_calls": "", "scope": "",
+}
+
+// later reports keys that somebody may well write, without the guess of a near one.
+func (r *serverReader) later() {
+	for _, key := range r.Names() {
+		hint, known := elsewhere[key]
+		if !known {
+			continue
+		}
+		if hint == "" {
+			hint = "remove the key"
+		}
+		r.Fail(key, hint, "is not supported")
+		r.Known(key)
+	}
 }
 
 var transports = map[string]string{

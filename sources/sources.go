@@ -18,6 +18,8 @@ package sources
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"log/slog"
 
 	"github.com/toolsource/toolsource"
@@ -29,16 +31,16 @@ import (
 
 // Options of Load and Open. The zero value and nil work.
 type Options struct {
-	Workspace string                                                             // "": the config file's folder
-	Funcs     map[string]toolsource.Callable                                     // what provider "go" may name
-	Providers map[string]configsource.Provider                                   // beside go, exec and file
-	Virtual   func(ctx context.Context, name string) (toolsource.Callable, bool) // the host's side of [[virtual_tools]]
-	Approve   func(s Server) bool                                                // asked before a server is attached; nil: all are
-	LookupEnv func(string) (string, bool)                                        // nil: os.LookupEnv
-	Logger    *slog.Logger                                                       // nil: discard
-	MCP       *mcpclient.Options                                                 // what servers have in common; its Workspace, LookupEnv and Logger are filled from here where unset
-	Toolbox   *toolsource.Options                                                // of the Toolbox; its Logger is filled from here where unset
-	NoDefault bool                                                               // leave out the file tools that ship with the library
+	Workspace  string                                                             // "": the config file's folder
+	Funcs      map[string]toolsource.Callable                                     // what provider "go" may name
+	Providers  map[string]configsource.Provider                                   // beside go, exec and file
+	Virtual    func(ctx context.Context, name string) (toolsource.Callable, bool) // the host's side of [[virtual_tools]]
+	Approve    func(s Server) bool                                                // asked before a server is attached; nil: all are
+	LookupEnv  func(string) (string, bool)                                        // nil: os.LookupEnv
+	Logger     *slog.Logger                                                       // nil: discard
+	MCP        *mcpclient.Options                                                 // what servers have in common; its Workspace, LookupEnv and Logger are filled from here where unset
+	Toolbox    *toolsource.Options                                                // of the Toolbox; its Logger is filled from here where unset
+	NoDefaults bool                                                               // leave out the file tools that ship with the library
 }
 
 // Problem is something wrong in a configuration file. It has File, Line and Column (from 1; 0 unknown), Key
@@ -84,4 +86,13 @@ type Config struct {
 	opts    Options
 	tools   []configsource.Definition
 	virtual []toolsource.ToolSpec
+}
+
+// Format writes the file's name and what it declares by number: the entries may hold secrets.
+func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.String()) }
+
+// String is what Format writes.
+func (c Config) String() string {
+	return fmt.Sprintf("config %s (%d tools, %d virtual tools, %d servers, %d profiles, %d problems)",
+		c.File, len(c.tools), len(c.virtual), len(c.Servers), len(c.Profiles), len(c.Problems))
 }
