@@ -441,7 +441,7 @@ func TestSecretsDoNotShow(t *testing.T) {
 	waitFor(t, func() bool { return s.Status().Err != nil })
 	st := s.Status()
 	for what, text := range map[string]string{
-		"error": err.Error(), "stderr": st.Stderr, "status": st.Err.Error(), "log": log.String(),
+		"error": err.Error(), "message": toolsource.ModelMessage(err), "stderr": st.Stderr, "status": st.Err.Error(), "log": log.String(),
 		"server": sprint(s), "config": sprint(s.Config()), "pointer": sprint(&s.cfg),
 	} {
 		if strings.Contains(text, secret) {
