@@ -131,6 +131,20 @@ func TestOutputIsCutInTheMiddle(t *testing.T) {
 	}
 }
 
+// What is cut takes no memory.
+func TestOutputIsBounded(t *testing.T) {
+	o := newOutput(1000)
+	for range 10_000 {
+		o.add(make([]byte, 700))
+	}
+	if n := cap(o.head) + cap(o.tail); n > 8000 {
+		t.Errorf("%d bytes are held for 1000", n)
+	}
+	if text, cut := o.text(); !cut || !strings.Contains(text, "[6999000 bytes cut]") {
+		t.Errorf("%q", text)
+	}
+}
+
 func TestExitCodes(t *testing.T) {
 	fail := "\"{n}\"\nargs = [{name='n',type='int'}]\nenv = { TOKEN = '${SECRET}' }\n"
 	s := load(t, execTool(t, "x", "fail", fail)+execTool(t, "ok1", "fail", fail+"ok_codes = [0, 1]"),
