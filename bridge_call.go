@@ -265,7 +265,7 @@ func (a *attempt) overdue() {
 	}
 	a.left = true
 	b.abandoned++
-	b.retireLocked(a.ep, lostError(fmt.Errorf("cut, since a call of %s did not return %v after its end", orTool(a.c.o.Tool), b.o.Grace)))
+	b.retireLocked(a.ep, &causedError{ErrSessionLost, fmt.Errorf("cut, since a call of %s did not return %v after its end", orTool(a.c.o.Tool), b.o.Grace)})
 }
 
 // finish takes in what a call function returned, on its own goroutine.

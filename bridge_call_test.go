@@ -312,20 +312,15 @@ func TestBridgeNotReachedGoesOnceMore(t *testing.T) {
 }
 
 func TestBridgeNothingIsSentAgainAfterTheEnd(t *testing.T) {
-	inBubble(t, BridgeOptions{}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
-		for range 50 {
-			var runs atomic.Int32
-			o := timed(t.Context(), b, CallOptions{Replay: ReplayAlways, Limit: sec}, func(ctx context.Context, _ *bridgeSession) (int, error) {
-				runs.Add(1)
-				<-ctx.Done()
-				return 0, errors.Join(ErrNotReached, ctx.Err())
-			})
-			synctest.Wait()
-			if runs.Load() != 1 || o.after != sec || KindOf(o.err) != KindTimeout {
-				t.Fatalf("%d runs, %+v", runs.Load(), o)
-			}
+	b := newBridge(nil, nil)
+	a := &attempt{b: b, c: newDoing(context.Background(), b, CallOptions{Replay: ReplayAlways}), ep: &epoch{ctx: context.Background()}}
+	a.Context, a.cancel = context.WithCancelCause(context.Background())
+	a.cancel(ErrTimeout)
+	for _, err := range []error{errors.Join(ErrNotReached, context.Canceled), ErrSessionLost} {
+		if out, again := a.c.end(a, err, true); again || out == nil {
+			t.Errorf("%v: again %t, %v", err, again, out)
 		}
-	})
+	}
 }
 
 // The caller looks for its answer once more, whatever else has happened.
@@ -354,11 +349,25 @@ func TestBridgeWithdrawnPlace(t *testing.T) {
 		if w == nil || err != nil {
 			t.Fatal(w, err)
 		}
+		// Nor does a place go to anybody while the session is dead and nobody has noticed.
 		(<-first).wantOK(t, 1, sec)
 		<-w.granted
+		second := async(t.Context(), b, CallOptions{}, sessionNumber)
+		synctest.Wait()
+		b.b.mu.Lock()
+		d.session(0).die(errDropped)
+		b.b.releaseLocked(a.ep)
+		queued := len(b.b.queue)
+		a.ep.inflight++
+		b.b.mu.Unlock()
+		if queued != 1 {
+			t.Error("a place on a dead session was given away")
+		}
+		(<-second).wantOK(t, 2, 0)
 		b.b.withdraw(w)
-		if st := b.Status(); st.InFlight != 0 || b.b.jobs.Load() != 0 {
-			t.Errorf("%+v, %d jobs", st, b.b.jobs.Load())
+		synctest.Wait()
+		if a.ep.inflight != 0 || b.b.jobs.Load() != 0 {
+			t.Errorf("%d in flight, %d jobs", a.ep.inflight, b.b.jobs.Load())
 		}
 	})
 }

@@ -226,7 +226,7 @@ func TestBridgeLogRevival(t *testing.T) {
 	inBubble(t, BridgeOptions{Logger: log}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
 		_ = b.Start(t.Context())
 		wantState(t, b, StateParked)
-		sleep(3000 * sec) // ten probes that connect, only to drop
+		sleep(3010 * sec) // ten probes that connect, only to drop
 		mustDoAfterRevival := func() { d.set(dialOK); sleep(300 * sec); mustDo(t, b) }
 		mustDoAfterRevival()
 		b.Close()
@@ -380,4 +380,46 @@ func TestBridgeInjectedClock(t *testing.T) {
 			t.Errorf("%d timers left", len(c.timers))
 		}
 	}, hang, dialOK)
+}
+
+// nosy is an error of the host's that looks at its Bridge whenever it is asked anything.
+type nosy struct{ look func() }
+
+func (e nosy) Error() string   { e.look(); return "nosy" }
+func (e nosy) Is(error) bool   { e.look(); return false }
+func (e nosy) Unwrap() []error { e.look(); return nil }
+
+// Nothing of the host's runs under the mutex: with one that does, this test does not end.
+func TestBridgeCallsTheHostUnlocked(t *testing.T) {
+	var b *Bridge[*bridgeSession]
+	look := func() { _ = b.Status() }
+	e := nosy{look}
+	log := slog.New(slog.NewTextHandler(writerFunc(func(p []byte) (int, error) { look(); return len(p), nil }), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	o := BridgeOptions{Logger: log, OnState: func(BridgeStatus) { look() }, Reconnects: []time.Duration{}, MaxInFlight: 1,
+		Jitter: func(d time.Duration) time.Duration { look(); return d }}
+	inBubble(t, o, func(t *testing.T, bb *Bridge[*bridgeSession], d *bridgeScript) {
+		b = bb
+		_ = b.Start(ctxTimeout(t, 500*ms))
+		mustDo(t, b)
+		for _, f := range []bridgeFunc{
+			func(context.Context, *bridgeSession) (int, error) { return 0, e },
+			func(_ context.Context, s *bridgeSession) (int, error) { s.die(e); return 0, e },
+		} {
+			_, err := Do(t.Context(), b, CallOptions{}, f)
+			_ = err.Error()
+		}
+		sleep(sec)
+		c := async(ctxTimeout(t, sec), b, CallOptions{}, lasting(10*sec))
+		synctest.Wait()
+		queued := async(t.Context(), b, CallOptions{}, sessionNumber)
+		synctest.Wait()
+		d.set(dialErr(errors.Join(ErrNeedsAuth, e)))
+		d.session(2).die(e)
+		_ = (<-c).err.Error()
+		_ = (<-queued).err.Error()
+		_, err := Do(t.Context(), b, CallOptions{}, sessionNumber)
+		_ = err.Error()
+		_ = b.Start(t.Context())
+		wantState(t, b, StateParked)
+	}, dialErr(e), dialOK, dialOK)
 }

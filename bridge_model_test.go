@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -95,6 +96,23 @@ type bridgeWorld struct {
 	effects  map[int]int // by call
 	returned map[int]int
 	isClosed bool
+	state    State // as OnState told last
+}
+
+// bridgeSteps are the transitions that there are.
+var bridgeSteps = map[State]string{
+	StateIdle: "dialling closed", StateDialling: "ready backoff parked closed", StateReady: "ready dialling parked dormant closed",
+	StateBackoff: "dialling closed", StateParked: "dialling closed", StateDormant: "dialling closed", StateClosed: "",
+}
+
+// told checks that each state follows from the one before. It comes on one goroutine at a time.
+func (w *bridgeWorld) told(st BridgeStatus) {
+	if !strings.Contains(bridgeSteps[w.state], string(st.State)) {
+		w.fail("state %s after %s", st.State, w.state)
+	}
+	if w.state = st.State; st.State == StateReady && st.InFlight > w.p.places {
+		w.fail("%+v", st)
+	}
 }
 
 func (w *bridgeWorld) fail(format string, args ...any) {
@@ -317,11 +335,11 @@ func (w *bridgeWorld) run() {
 
 func TestBridgeModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := &bridgeWorld{p: drawPlan(rt), running: map[*bridgeSession]int{}, effects: map[int]int{}, returned: map[int]int{}}
+		w := &bridgeWorld{p: drawPlan(rt), running: map[*bridgeSession]int{}, effects: map[int]int{}, returned: map[int]int{}, state: StateIdle}
 		synctest.Test(t, func(*testing.T) {
 			w.start = time.Now()
 			w.b = NewBridge(w.dial, &BridgeOptions{Name: "src", Jitter: noJitter, Connect: 2 * sec, MaxInFlight: w.p.places,
-				IdleStop: time.Duration(w.p.idle) * ms, MaxLifetime: time.Duration(w.p.lifetime) * ms})
+				OnState: w.told, IdleStop: time.Duration(w.p.idle) * ms, MaxLifetime: time.Duration(w.p.lifetime) * ms})
 			w.run()
 		})
 		if len(w.bad) > 0 {

@@ -22,9 +22,10 @@ type bridge struct {
 	ended   chan struct{} // closed when Close has ended
 	drained chan struct{} // room for one: a goroutine ended after Close began
 	closing atomic.Bool
-	owners  atomic.Int64 // goroutines that own an epoch
-	jobs    atomic.Int64 // goroutines that run a function of the host's
-	result  error        // of Close, set before ended is closed
+	owners  atomic.Int64     // goroutines that own an epoch
+	jobs    atomic.Int64     // goroutines that run a function of the host's
+	said    map[State]string // what was logged since the server last proved itself; the teller's
+	result  error            // of Close, set before ended is closed
 
 	mu        sync.Mutex
 	state     State
@@ -33,18 +34,17 @@ type bridge struct {
 	queue     []*waiter
 	ladder    ladder
 	breaker   breaker
-	err       error
+	failure   failure // why it is not ready, or what failed since the session proved itself
 	attempts  int
 	nextTry   time.Time
 	epochs    uint64
 	queueTime time.Duration
 	abandoned int
-	changed   chan struct{}    // closed at each outcome of dialling, and replaced
-	outcome   error            // of the last one; nil: ready
-	closeErrs []error          // of sessions, since Close began
-	notes     []note           // for the teller
-	teller    *job             // nil: there is none
-	said      map[State]string // what was logged since the server last proved itself
+	changed   chan struct{} // closed at each outcome of dialling, and replaced
+	outcome   error         // of the last one; nil: ready
+	closeErrs []error       // of sessions, since Close began
+	notes     []note        // for the teller
+	teller    *job          // nil: there is none
 }
 
 // epoch is one session's life, from the wait before its first dial to its close.
@@ -101,7 +101,7 @@ func (b *bridge) status() BridgeStatus {
 
 func (b *bridge) statusLocked() BridgeStatus {
 	s := BridgeStatus{
-		State: b.state, Since: b.since, Err: b.err, Attempts: b.attempts, NextTry: b.nextTry, Epoch: b.epochs,
+		State: b.state, Since: b.since, Err: b.failure.err, Attempts: b.attempts, NextTry: b.nextTry, Epoch: b.epochs,
 		Queued: len(b.queue), QueueTime: b.queueTime, Abandoned: b.abandoned, OpenUntil: b.breaker.until,
 	}
 	if b.cur != nil {
@@ -141,7 +141,7 @@ func (b *bridge) admitLocked(a *attempt) (w *waiter, err error) {
 	if err := b.refuseLocked(a, now); err != nil {
 		return nil, err
 	}
-	if b.o.BreakerThreshold > 0 {
+	if b.o.BreakerThreshold > 0 && !a.c.replayed {
 		if wait, ok := b.breaker.admit(a, now); !ok {
 			return nil, b.openError(a, wait)
 		}
@@ -304,19 +304,26 @@ func (b *bridge) toReady(ep *epoch, s Session, lost <-chan struct{}) bool {
 
 // toWaiting takes in that a dial failed, and gives the pause before the next. It is false if the epoch is over.
 func (b *bridge) toWaiting(ep *epoch, err error) (pause time.Duration, ok bool) {
+	f := newFailure(err)
+	b.mu.Lock()
+	pause, park := b.ladder.failed(&b.o, f.permanent)
+	b.mu.Unlock()
+	if !park {
+		pause = max(0, b.jitter(pause))
+	}
+
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.cur != ep {
 		return 0, false
 	}
-	pause, park := b.ladder.failed(&b.o, err)
-	b.err = err
 	now := b.o.Clock.Now()
 	b.nextTry = now.Add(pause)
 	var seen bool
 	if park {
-		seen = b.parkLocked(err)
+		seen = b.parkLocked(f)
 	} else {
+		b.failure = f
 		b.setLocked(StateBackoff, err)
 		seen = b.dismissLocked(func(w *waiter) error {
 			if w.patience.IsZero() {
@@ -334,12 +341,20 @@ func (b *bridge) toWaiting(ep *epoch, err error) (pause time.Duration, ok bool) 
 	return pause, true
 }
 
+// jitter calls the host's function; where that panics the pause stays as it is.
+func (b *bridge) jitter(pause time.Duration) time.Duration {
+	varied := pause
+	_ = protect(func() error { varied = b.o.Jitter(pause); return nil })
+	return varied
+}
+
 // parkLocked gives up until nextTry.
-func (b *bridge) parkLocked(reason error) (seen bool) {
-	b.setLocked(StateParked, reason)
+func (b *bridge) parkLocked(f failure) (seen bool) {
+	b.failure = f
+	b.setLocked(StateParked, f.err)
 	now := b.o.Clock.Now()
 	seen = b.dismissLocked(func(w *waiter) error { return b.unavailable(w.a, now) })
-	b.outcomeLocked(reason)
+	b.outcomeLocked(f.err)
 	return seen
 }
 
@@ -355,7 +370,7 @@ func (b *bridge) retireLocked(ep *epoch, why error) {
 	if b.cur != ep || b.state != StateReady {
 		return
 	}
-	b.err = why
+	b.failure = failure{err: why, kind: KindUnavailable}
 	if ep.inflight > 0 {
 		probe := b.breaker.probe
 		if probe != nil && probe.ep != ep {
@@ -367,7 +382,7 @@ func (b *bridge) retireLocked(ep *epoch, why error) {
 	if b.ladder.dropped(&b.o, ep.proven) {
 		b.nextTry = b.o.Clock.Now().Add(b.o.Probe)
 		b.beginLocked(b.o.Probe)
-		b.parkLocked(fmt.Errorf("the session is lost again and again: %w", why))
+		b.parkLocked(failure{err: &causedError{errAgain, why}, kind: KindUnavailable})
 		return
 	}
 	b.beginLocked(0)
@@ -387,11 +402,9 @@ func (b *bridge) proveLocked(ep *epoch) {
 		return
 	}
 	ep.proven = true
-	b.err = nil
+	b.failure = failure{}
 	b.ladder.proved()
 	b.noteLocked(StateReady, nil)
-	clear(b.said)
-	b.said[StateReady] = ""
 }
 
 func (b *bridge) reconnect() {
@@ -430,16 +443,17 @@ func (b *bridge) start(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	came, outcome, last, wait := b.changed != changed, b.outcome, b.failure.err, b.nextTry.Sub(b.o.Clock.Now())
+	b.mu.Unlock()
 	switch {
-	case b.changed == changed:
-		return b.startTimeout(ctx)
-	case b.outcome == nil:
+	case !came:
+		return b.startTimeout(ctx, last)
+	case outcome == nil:
 		return nil
-	case errors.Is(b.outcome, ErrClosed):
+	case outcome == ErrClosed:
 		return b.closedError(a)
 	}
-	return b.unavailable(a, b.o.Clock.Now())
+	return b.refusal(a, newFailure(outcome), wait)
 }
 
 // close ends everything. The callers are free at once; the owners end within the bound by themselves, and

@@ -259,7 +259,7 @@ func (tb *Toolbox) apply(layers []*layer, found []listing) []error {
 	for i, l := range layers {
 		f := &found[i]
 		if f.err != nil {
-			errs = append(errs, &SourceError{Source: l.name, Op: "discover", Err: f.err})
+			errs = append(errs, sourceError(l.name, "discover", f.err))
 		}
 		if l.removed || f.number <= l.applied {
 			continue // an older listing never replaces a newer one
@@ -276,6 +276,14 @@ func (tb *Toolbox) apply(layers []*layer, found []listing) []error {
 	after()
 	again()
 	return errs
+}
+
+// sourceError is err as the source's, unless it says so itself.
+func sourceError(source, op string, err error) error {
+	if se, ok := err.(*SourceError); ok && se.Source == source {
+		return se
+	}
+	return &SourceError{Source: source, Op: op, Err: err}
 }
 
 // takeLocked makes a listing the layer's own. A failed one keeps the last good one. It returns log lines.

@@ -110,8 +110,9 @@ func firstLine(s string) string {
 	return strings.ToValidUTF8(strings.TrimSpace(s), "")
 }
 
-// ConnectError is an attempt to connect that failed. It matches toolsource.ErrPermanent where another
-// attempt cannot help, and ErrNeedsAuth, ErrForbidden and context.DeadlineExceeded where that is why.
+// ConnectError is an attempt to connect, or to list, that failed. It matches toolsource.ErrUnavailable, also
+// ErrPermanent where another attempt cannot help, and ErrNeedsAuth, ErrForbidden and
+// context.DeadlineExceeded where that is why.
 type ConnectError struct {
 	Server string
 	Step   string // "start", "initialize", "tools/list"
@@ -131,6 +132,9 @@ func (e *ConnectError) Error() string {
 
 // Unwrap is the cause, with what kind of failure it is.
 func (e *ConnectError) Unwrap() []error { return append([]error{e.Err}, e.kinds...) }
+
+// Is matches toolsource.ErrUnavailable.
+func (e *ConnectError) Is(target error) bool { return target == toolsource.ErrUnavailable }
 
 // listError is the error of a listing: what a call function said, without the words that suit a call.
 func (s *Server) listError(err error) error {

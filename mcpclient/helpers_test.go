@@ -2,6 +2,7 @@ package mcpclient
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -72,3 +73,20 @@ func countLines(t testing.TB, file, line string) (n int) {
 }
 
 func bodyOf(b []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(b)) }
+
+// overshoot runs something that has to end at a deadline d from now, and tells how much later it ended
+// than a bare timer in the same process.
+func overshoot(t testing.TB, d time.Duration, run func(context.Context)) time.Duration {
+	t.Helper()
+	begin := time.Now()
+	ctx, cancel := context.WithDeadline(t.Context(), begin.Add(d))
+	defer cancel()
+	bare := make(chan time.Duration, 1)
+	go func() {
+		time.Sleep(time.Until(begin.Add(d)))
+		bare <- time.Since(begin)
+	}()
+	run(ctx)
+	took := time.Since(begin)
+	return took - <-bare
+}

@@ -1,8 +1,12 @@
 package mcpclient
 
 import (
+	"context"
+	"errors"
+	"os"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
 	"github.com/toolsource/toolsource/mcpclient/mcptest"
@@ -10,7 +14,30 @@ import (
 
 func TestMain(m *testing.M) {
 	mcptest.Main()
+	if os.Getenv("TEST_SDK_SERVER") != "" {
+		sdkServer()
+		return
+	}
 	goleak.VerifyTestMain(m)
+}
+
+// sdkServer serves by the SDK, which speaks every revision.
+func sdkServer() {
+	type in struct {
+		N int64 `json:"n"`
+	}
+	type out struct {
+		N int64 `json:"n"`
+	}
+	srv := mcp.NewServer(&mcp.Implementation{Name: "sdk", Version: "1"}, nil)
+	mcp.AddTool(srv, &mcp.Tool{Name: "same", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
+		func(_ context.Context, _ *mcp.CallToolRequest, i in) (*mcp.CallToolResult, out, error) {
+			if i.N < 0 {
+				return nil, out{}, errors.New("negative")
+			}
+			return nil, out(i), nil
+		})
+	_ = srv.Run(context.Background(), &mcp.StdioTransport{})
 }
 
 // newServer makes a server that is a child which behaves so. It is closed with the test.

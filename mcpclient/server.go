@@ -35,6 +35,7 @@ import (
 	"time"
 
 	"github.com/toolsource/toolsource"
+	"github.com/toolsource/toolsource/internal/childenv"
 	"github.com/toolsource/toolsource/mcpclient/internal/wire"
 )
 
@@ -81,7 +82,7 @@ func New(cfg ServerConfig, opts *Options) (*Server, error) {
 	s.log = s.log.With("server", cfg.ID)
 	s.redact = newRedactor(&cfg)
 	if cfg.Transport == TransportStdio {
-		s.env = childEnv(cfg.Env, s.opt.LookupEnv)
+		s.env = childenv.Of(cfg.Env, s.opt.LookupEnv)
 	}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.bridge = toolsource.NewBridge(s.connect, &toolsource.BridgeOptions{

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -30,6 +31,7 @@ type session struct {
 	era  string // revision that was agreed on
 	info string // name and version that the server gives itself
 
+	live    atomic.Bool // conn and cs are set; until then changes of the list do not count, as it is listed anyway
 	closing atomic.Bool // Close was called: what then fails was not lost
 	reports *reports
 	tools   atomic.Pointer[map[string]toolFacts] // what the last listing says, by wire name
@@ -80,8 +82,13 @@ func (s *session) Ping(ctx context.Context) error {
 	return s.srv.redact.err(err)
 }
 
-// codeRejected is the SDK's code for a request that its connection refused to send.
-const codeRejected = -32005
+// The SDK's codes for requests that got no answer: its connection refused to send them, or is closing. A
+// server that answers with one of them is not heard, but for a call, where the slot brings the answer.
+const (
+	codeClosing       = -32003
+	codeServerClosing = -32004
+	codeRejected      = -32005
+)
 
 // lists reports what the last listing says of a tool.
 func (s *session) lists(name string) (toolFacts, bool) {
@@ -154,13 +161,11 @@ func (s *session) failure(ctx context.Context, slot *wire.Slot, err error) error
 		}
 		return e
 	}
-	select {
-	case <-s.conn.Done():
+	if s.ended(ctx) {
 		if s.closing.Load() {
 			return s.unsent(slot, context.Canceled) // the Bridge knows why
 		}
 		return s.unsent(slot, fmt.Errorf("%w: %w", toolsource.ErrSessionLost, s.Err()))
-	default:
 	}
 	e := &toolsource.CallError{Phase: "call", Kind: toolsource.KindOutcomeUnknown, MayHaveRun: true, Err: s.srv.redact.err(err)}
 	switch {
@@ -172,6 +177,31 @@ func (s *session) failure(ctx context.Context, slot *wire.Slot, err error) error
 		e.Kind, e.Remedy = toolsource.KindProtocol, tellAuthor
 	}
 	return e
+}
+
+// lastWords is how long a connection that failed has to say why.
+const lastWords = 500 * time.Millisecond
+
+// ended reports whether the connection has ended. A child's is given a moment, since a pipe that breaks is
+// seen before the exit that broke it.
+func (s *session) ended(ctx context.Context) bool {
+	select {
+	case <-s.conn.Done():
+		return true
+	default:
+	}
+	if s.srv.cfg.Transport != TransportStdio {
+		return false
+	}
+	t := time.NewTimer(lastWords)
+	defer t.Stop()
+	select {
+	case <-s.conn.Done():
+		return true
+	case <-ctx.Done():
+	case <-t.C:
+	}
+	return false
 }
 
 func (s *session) unsent(slot *wire.Slot, err error) error {
@@ -245,36 +275,36 @@ func (s *Server) handshake(ctx context.Context, era string) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	return sess, s.initialize(ctx, sess, t, era)
+}
+
+// initialize makes a session of a transport.
+func (s *Server) initialize(ctx context.Context, sess *session, t wire.Transport, era string) error {
 	type connected struct {
 		cs  *mcp.ClientSession
 		err error
 	}
 	client := mcp.NewClient(s.implementation(), &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
-	k := &killable{Transport: t, dial: ctx}
 	done := make(chan connected, 1) // room for the one result, so that it can come late
 	s.running.Go(func() {
-		cs, err := client.Connect(ctx, k, &mcp.ClientSessionOptions{ProtocolVersion: era})
+		cs, err := client.Connect(ctx, t, &mcp.ClientSessionOptions{ProtocolVersion: era})
 		done <- connected{cs, err}
 	})
 	var c connected
 	select {
 	case c = <-done:
-	case <-ctx.Done():
+	case <-ctx.Done(): // a connection that comes later is closed by the SDK, since the handshake then fails
 		c.err = context.Cause(ctx)
-		s.running.Go(func() { // a session that arrives late is closed
-			if late := <-done; late.cs != nil {
-				_ = late.cs.Close()
-			}
-		})
 	}
 	sess.conn = t.Conn()
 	s.setConn(sess.conn)
 	if c.err != nil {
-		return nil, s.connectError(ctx, "initialize", sess, c.err)
+		return s.connectError(ctx, "initialize", sess, c.err)
 	}
 	sess.cs = c.cs
 	sess.describe()
-	return sess, nil
+	sess.live.Store(true)
+	return nil
 }
 
 // otherEra is the newest revision that a refusal of ours offers and that we know; "": none.
@@ -304,42 +334,22 @@ func (s *session) describe() {
 	}
 }
 
-// killable ends a connection that was made after its dial had ended.
-type killable struct {
-	wire.Transport
-	dial context.Context
-}
-
-func (k *killable) Connect(ctx context.Context) (mcp.Connection, error) {
-	c, err := k.Transport.Connect(ctx)
-	if err == nil && k.dial.Err() != nil {
-		_ = c.Close()
-		return nil, context.Cause(k.dial)
-	}
-	return c, err
-}
-
 // connectError ends what there is of a session and says why there is none.
 func (s *Server) connectError(ctx context.Context, step string, sess *session, err error) error {
 	e := &ConnectError{Server: s.cfg.ID, Step: step, Err: err}
+	var st *wire.StatusError
+	var rpc *jsonrpc.Error
+	var call *toolsource.CallError
+	answered := errors.As(err, &rpc) && rpc.Code != codeRejected && rpc.Code != codeClosing && rpc.Code != codeServerClosing
 	tail := ""
 	if conn := sess.conn; conn != nil {
-		ended := false
-		select {
-		case <-conn.Done():
-			ended = true
-		default:
-		}
-		if why := conn.Err(); ended && why != nil {
-			e.Err = why
+		if !answered && sess.ended(ctx) && conn.Err() != nil {
+			e.Err = conn.Err() // with the tail of standard error
 		} else {
 			tail = conn.Stderr()
 		}
 		s.bury(conn)
 	}
-	var st *wire.StatusError
-	var rpc *jsonrpc.Error
-	var call *toolsource.CallError
 	switch {
 	case errors.As(err, &call) && call.Err != nil:
 		e.Err = call.Err
@@ -351,7 +361,7 @@ func (s *Server) connectError(ctx context.Context, step string, sess *session, e
 		if step == "initialize" && s.cfg.Transport == TransportStdio {
 			e.Remedy += "; is it an MCP server on stdio?"
 		}
-	case errors.As(err, &rpc) && rpc.Code != codeRejected && rpc.Code > -32800:
+	case answered:
 		e.Err = &RPCError{Code: rpc.Code, Message: s.redact.text(rpc.Message), Data: rpc.Data}
 	}
 	if tail != "" {
@@ -401,7 +411,7 @@ func (s *Server) transport(sess *session) (wire.Transport, error) {
 		Redact:     s.redact.text,
 		Progress:   sess.reports.deliver,
 		Notify: func(method string, _ json.RawMessage) {
-			if method == "notifications/tools/list_changed" {
+			if method == "notifications/tools/list_changed" && sess.live.Load() {
 				s.catalogue.announce(sess)
 			}
 		},

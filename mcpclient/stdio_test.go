@@ -194,6 +194,9 @@ func TestCase60EarlyExit(t *testing.T) {
 			if !errors.As(err, &ce) || ce.Server != "srv" {
 				t.Fatalf("error %#v", err)
 			}
+			if k := toolsource.KindOf(err); k != toolsource.KindUnavailable {
+				t.Errorf("kind %s", k)
+			}
 			if errors.Is(err, toolsource.ErrPermanent) != tc.permanent || tc.permanent && ce.Remedy == "" {
 				t.Errorf("permanent is wrong: %v", err)
 			}
@@ -438,7 +441,7 @@ func TestSecretsDoNotShow(t *testing.T) {
 	waitFor(t, func() bool { return s.Status().Err != nil })
 	st := s.Status()
 	for what, text := range map[string]string{
-		"error": err.Error(), "stderr": st.Stderr, "status": st.Err.Error(), "log": log.String(),
+		"error": err.Error(), "message": toolsource.ModelMessage(err), "stderr": st.Stderr, "status": st.Err.Error(), "log": log.String(),
 		"server": sprint(s), "config": sprint(s.Config()), "pointer": sprint(&s.cfg),
 	} {
 		if strings.Contains(text, secret) {
@@ -728,5 +731,59 @@ func TestLateSession(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// The SDK's own server, in each revision.
+func TestSDKServer(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, era := range []string{EraAuto, Era20241105, Era20250618, Era20251125, Era20260728} {
+		s, err := New(ServerConfig{ID: "sdk", Command: exe, Env: map[string]toolsource.Secret{"TEST_SDK_SERVER": "1"}, Era: era}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := s.List(t.Context())
+		if err != nil || len(l.Tools) != 1 || l.Tools[0].Hints == nil {
+			t.Errorf("%s: %+v, %v", era, l, err)
+		}
+		res, err := s.Call(t.Context(), "same", map[string]any{"n": 5}, CallOptions{})
+		if diff := cmp.Diff(map[string]any{"n": int64(5)}, res.Value); err != nil || diff != "" {
+			t.Errorf("%s: %s, %v", era, diff, err)
+		}
+		if _, err := s.Call(t.Context(), "same", map[string]any{"n": -1}, CallOptions{}); toolsource.KindOf(err) != toolsource.KindTool || !strings.Contains(err.Error(), "negative") {
+			t.Errorf("%s: %v", era, err)
+		}
+		want := era
+		if era == EraAuto {
+			want = Era20251125
+		}
+		if got := s.Status().Era; got != want {
+			t.Errorf("era %s, want %s", got, want)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Changes that go on and on cost one listing a second at most, and are no news where nothing changed.
+func TestCase51IdleStorm(t *testing.T) {
+	s := newServer(t, mcptest.Behaviour{})
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	for range 8 {
+		if _, err := s.Call(t.Context(), "storm", map[string]any{"n": 1}, CallOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(300 * time.Millisecond)
+	}
+	n := stat(t, s, "tools/list") - 1 // without the first
+	if most := int(time.Since(begin)/time.Second) + 1; n < 1 || n > most {
+		t.Errorf("%d listings in %v", n, time.Since(begin))
 	}
 }

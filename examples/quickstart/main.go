@@ -161,7 +161,7 @@ func ownScript(ctx context.Context, out io.Writer, tb *toolsource.Toolbox) error
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "\n%s: %s\n  %v\n", c.tool, c.why, strings.TrimSpace(res.Text()))
+		fmt.Fprintf(out, "\n%s: %s\n  %s\n", c.tool, c.why, strings.ReplaceAll(strings.TrimSpace(fmt.Sprint(res.Value)), "\n", "\n  "))
 	}
 
 	// A tool that never answers: the caller has its deadline all the same.

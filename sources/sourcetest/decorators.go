@@ -15,6 +15,12 @@ type mapping interface {
 	Outer(name string) (outer string, ok bool)
 }
 
+// checkChain comes first: what looks down a chain without end never comes back.
+func checkChain(_ context.Context, s *subject) error {
+	_, err := chain(s.src)
+	return err
+}
+
 // checkUnwrap follows each listed tool down the chain: each must be one that the next source lists, under
 // the name that the decorator's own mapping gives, else the capabilities below would be asked about tools
 // that they do not know.

@@ -33,11 +33,10 @@ func (d *Dialer) Dial(ctx context.Context) (*Session, error) {
 	}
 	d.dials.put(s)
 	for {
+		end := ctx.Done()
 		stalled, changed := s.stalledNow()
 		if stalled {
-			ctx = context.WithoutCancel(ctx)
-		} else {
-			ctx = s.ctx
+			end = nil
 		}
 		select {
 		case err := <-s.finished:
@@ -45,7 +44,7 @@ func (d *Dialer) Dial(ctx context.Context) (*Session, error) {
 				return nil, err
 			}
 			return s, nil
-		case <-ctx.Done():
+		case <-end:
 			return nil, ctx.Err()
 		case <-changed:
 		}
@@ -251,15 +250,15 @@ func (s *Session) Call(ctx context.Context, arg any) (any, error) {
 	c := &Call{ctx, arg, make(chan reply, 1)}
 	s.calls.put(c)
 	for {
-		ends, done, gone := ctx.Done(), s.done, s.gone
+		end, done, gone := ctx.Done(), s.done, s.gone
 		stalled, changed := s.stalledNow()
 		if stalled {
-			ends, done, gone = nil, nil, nil
+			end, done, gone = nil, nil, nil
 		}
 		select {
 		case r := <-c.reply:
 			return r.v, r.err
-		case <-ends:
+		case <-end:
 			return nil, ctx.Err()
 		case <-done:
 			return nil, s.Err()

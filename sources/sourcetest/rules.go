@@ -16,13 +16,19 @@ import (
 	"github.com/toolsource/toolsource/sources/toolschema"
 )
 
-const listed = "listing"
+// Rules that others build upon.
+const (
+	wraps  = "chain"
+	listed = "listing"
+)
 
 // The rules, in the order in which they are tried on one source: what closes it comes last.
 var rules = []rule{
+	{wraps, "The package functions below look on the decorator first, then on what Unwrap gives.", checkChain},
 	{"name", "Name is stable and unique within a Toolbox.", checkName},
 	{"available", "Available reports whether the source can contribute tools now. It does no I/O and does not block.", checkAvailable},
 	{listed, "Discover lists every tool the source owns, in a stable order.", checkListing},
+	{"wanted", "Discover lists every tool the source owns, in a stable order.", checkWanted},
 	{"distinct", "A ToolSource owns a set of tools: it names them and it runs them.", checkDistinct},
 	{"identifiers", "what programs call: an identifier of at most 64 bytes", checkIdentifiers},
 	{"order", "Discover lists every tool the source owns, in a stable order.", checkOrder},
@@ -66,6 +72,11 @@ func checkAvailable(_ context.Context, s *subject) error {
 }
 
 func checkListing(ctx context.Context, s *subject) error {
+	_, err := s.discover(ctx)
+	return err
+}
+
+func checkWanted(ctx context.Context, s *subject) error {
 	specs, err := s.discover(ctx)
 	if err != nil {
 		return err

@@ -88,12 +88,18 @@ func Check(ctx context.Context, src toolsource.ToolSource, want ...string) error
 		if err != nil && !isAbsent(err) {
 			faults = append(faults, err)
 		}
-		if err != nil && r.name == listed && !isAbsent(err) {
+		if err == nil || isAbsent(err) {
+			continue
+		}
+		switch r.name {
+		case wraps:
+			return errors.Join(faults...)
+		case listed:
 			faults = append(faults, errors.New("sourcetest: the rules about tools are left out, since they cannot be listed"))
 			if err := last().try(ctx, &subject{src, want}); err != nil && !isAbsent(err) {
 				faults = append(faults, err)
 			}
-			break
+			return errors.Join(faults...)
 		}
 	}
 	return errors.Join(faults...)
@@ -109,7 +115,11 @@ func Run(t *testing.T, newSource func(*testing.T) toolsource.ToolSource, want ..
 			if src == nil {
 				t.Fatal("newSource gave nil")
 			}
-			defer func() { _ = toolsource.CloseSource(src) }()
+			defer func() {
+				if _, err := chain(src); err == nil {
+					_ = toolsource.CloseSource(src)
+				}
+			}()
 			switch err := r.try(t.Context(), &subject{src, want}); {
 			case err == nil:
 			case isAbsent(err):
@@ -130,9 +140,10 @@ func last() rule { return rules[len(rules)-1] }
 
 // try runs the rule, and puts its name and reason to what it finds.
 func (r rule) try(ctx context.Context, s *subject) error {
-	name := ""
 	err := ends("the rule", 6*patience, func() error {
-		name = s.src.Name()
+		if _, err := chain(s.src); err != nil && r.name != wraps {
+			return absent("what it wraps cannot be followed, which another rule tells")
+		}
 		return r.f(ctx, s)
 	})
 	switch {
@@ -140,6 +151,16 @@ func (r rule) try(ctx context.Context, s *subject) error {
 		return nil
 	case isAbsent(err):
 		return err
+	}
+	named := make(chan string, 1)
+	_ = ends("Name", soon, func() error {
+		named <- s.src.Name()
+		return nil
+	})
+	name := "" // where it cannot say
+	select {
+	case name = <-named:
+	default:
 	}
 	return &fault{r, name, err}
 }
