@@ -17,7 +17,7 @@ import (
 	"github.com/toolsource/toolsource"
 )
 
-// command writes a [[tools]] entry that runs the test binary.
+// execTool writes a [[tools]] entry that runs the test binary.
 func execTool(t *testing.T, name, what, more string) string {
 	t.Helper()
 	exe, err := os.Executable()
@@ -28,6 +28,9 @@ func execTool(t *testing.T, name, what, more string) string {
 	command, rest, _ := strings.Cut(more, "\n")
 	if command != "" {
 		elements += ", " + command
+	}
+	if !strings.Contains(rest, "env =") { // a binary with the race detector else waits a second before it ends
+		rest += "\nenv = { GORACE = 'atexit_sleep_ms=0' }"
 	}
 	return fmt.Sprintf("[[tools]]\nname = %q\ncommand = [%s]\n%s\n", name, elements, rest)
 }
