@@ -180,6 +180,18 @@ func TestBridgeBreaker(t *testing.T) {
 			close(release)
 		})
 	})
+	t.Run("a replay belongs to a call that was let in", func(t *testing.T) {
+		inBubble(t, BridgeOptions{BreakerThreshold: 1}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
+			d.set(func(context.Context, *bridgeSession) error { sleep(sec); return nil })
+			timed(t.Context(), b, CallOptions{Replay: ReplayAlways}, func(_ context.Context, s *bridgeSession) (int, error) {
+				if s.n == 1 {
+					s.die(errDropped)
+					return 0, ErrSessionLost
+				}
+				return s.n, nil
+			}).wantOK(t, 2, 2*sec)
+		})
+	})
 	t.Run("switched off", func(t *testing.T) {
 		inBubble(t, BridgeOptions{BreakerThreshold: -1}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
 			r := openBreaker(t, b)

@@ -279,6 +279,9 @@ tools = []
 model = "x"
 [profiles.unknown]
 tools = ["raed_file"]
+[profiles.taken]
+tools = { read_file = "find_files", x = "read_file" }
+extra_tools = ["read_file"]
 [profiles.named]
 tools = "none"
 extra_tools = ["read_file"]
@@ -303,6 +306,13 @@ extra_tools = ["read_file"]
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}
+	taken, err := s.Profile(t.Context(), "taken")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sp, _ := taken.Selection.Spec("read_file"); len(sp.Args) != 1 || sp.Args[0].Name != "pattern" {
+		t.Errorf("extra_tools took an alias: %+v", sp)
+	}
 	p, err := s.Profile(t.Context(), "list")
 	if err != nil || p.Profile.Model != "m" || p.Selection.Grade() != grade.Max {
 		t.Error(p, err)
@@ -312,7 +322,7 @@ extra_tools = ["read_file"]
 	}
 	for name, want := range map[string]string{
 		"nothing": `sources: profile "nothing" chooses no tools (add tools = [...], "*" or "none")`,
-		"lst":     `(did you mean list?): unknown profile`, "read_file": `(that is a tool; select it with Select): unknown profile`, "zzzzzz": `(it declares aliased, all, empty, extra, list, named, nothing, unknown): unknown profile`,
+		"lst":     `(did you mean list?): unknown profile`, "read_file": `(that is a tool; select it with Select): unknown profile`, "zzzzzz": `(it declares aliased, all, empty, extra, list, named, nothing, taken, unknown): unknown profile`,
 		"unknown": `sources: profile "unknown": `,
 	} {
 		if _, err := s.Profile(t.Context(), name); err == nil || !strings.Contains(err.Error(), want) {
@@ -330,6 +340,18 @@ extra_tools = ["read_file"]
 		if p, err := s.Profile(t.Context(), "none"); err != nil || len(p.Selection.Tools()) != 1 {
 			t.Error(p, err)
 		}
+	}
+}
+
+// A server's own limit holds where it is longer than the Toolbox's for listings.
+func TestConnectLimitOfAServer(t *testing.T) {
+	c := load(t, server(t, "slow", "connect_timeout = 10", mcptest.Behaviour{InitDelay: 500 * time.Millisecond}), &Options{Toolbox: &toolsource.Options{Discover: 50 * time.Millisecond}})
+	s := openConfig(t, c)
+	if len(s.Problems) > 0 {
+		t.Error(s.Problems)
+	}
+	if _, ok := s.Spec("echo"); !ok {
+		t.Error("the server's tools are not there")
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/toolsource/toolsource"
 )
 
-// command writes a [[tools]] entry that runs the test binary.
+// execTool writes a [[tools]] entry that runs the test binary.
 func execTool(t *testing.T, name, what, more string) string {
 	t.Helper()
 	exe, err := os.Executable()
@@ -28,6 +28,9 @@ func execTool(t *testing.T, name, what, more string) string {
 	command, rest, _ := strings.Cut(more, "\n")
 	if command != "" {
 		elements += ", " + command
+	}
+	if !strings.Contains(rest, "env =") { // a binary with the race detector else waits a second before it ends
+		rest += "\nenv = { GORACE = 'atexit_sleep_ms=0' }"
 	}
 	return fmt.Sprintf("[[tools]]\nname = %q\ncommand = [%s]\n%s\n", name, elements, rest)
 }
@@ -128,6 +131,20 @@ func TestOutputIsCutInTheMiddle(t *testing.T) {
 	}
 	if _, err := call(t, s, "j", map[string]any{"n": 1000}); !errors.Is(err, toolsource.ErrProtocol) || !strings.Contains(err.Error(), "longer than max_output, 100 bytes") {
 		t.Error(err)
+	}
+}
+
+// What is cut takes no memory.
+func TestOutputIsBounded(t *testing.T) {
+	o := newOutput(1000)
+	for range 10_000 {
+		o.add(make([]byte, 700))
+	}
+	if n := cap(o.head) + cap(o.tail); n > 8000 {
+		t.Errorf("%d bytes are held for 1000", n)
+	}
+	if text, cut := o.text(); !cut || !strings.Contains(text, "[6999000 bytes cut]") {
+		t.Errorf("%q", text)
 	}
 }
 

@@ -223,7 +223,7 @@ func TestSizeLimits(t *testing.T) {
 func TestWrite(t *testing.T) {
 	s, dir := defaults(t)
 	put(t, dir, map[string]string{"tool.sh": "x", "target": "old"})
-	if err := os.Chmod(filepath.Join(dir, "tool.sh"), 0o750); err != nil {
+	if err := os.Chmod(filepath.Join(dir, "tool.sh"), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	link(t, "target", filepath.Join(dir, "link"))
@@ -235,7 +235,7 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%s: %q", p, got)
 		}
 	}
-	if st, _ := os.Stat(filepath.Join(dir, "tool.sh")); st.Mode().Perm() != 0o750 && runtime.GOOS != "windows" {
+	if st, _ := os.Stat(filepath.Join(dir, "tool.sh")); st.Mode().Perm() != 0o777 && runtime.GOOS != "windows" {
 		t.Error("the mode changed:", st.Mode())
 	}
 	if st, _ := os.Lstat(filepath.Join(dir, "link")); st.Mode()&fs.ModeSymlink == 0 || get(t, dir, "target") != "through" {
@@ -313,6 +313,13 @@ func TestContextsOfFiles(t *testing.T) {
 		if _, _, err := operations[op].run(f, ctx, args); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", op, err)
 		}
+	}
+	root, err := s.space.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fill(ctx, root, "temp", "", 0o600, false); !errors.Is(err, context.Canceled) {
+		t.Error("a context that ended while the file was written:", err)
 	}
 	if get(t, dir, "a.txt") != "alpha" {
 		t.Error("written after the end of the context")
