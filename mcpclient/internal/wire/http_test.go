@@ -675,3 +675,46 @@ func TestHTTPWithTheSDKsServer(t *testing.T) {
 		hs.Close()
 	}
 }
+
+// cancellingTransport fails as net/http does when it hands on a connection that another request's end closes.
+type cancellingTransport struct {
+	http.RoundTripper
+	times atomic.Int64
+	read  bool // the body has begun to leave
+}
+
+func (c *cancellingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if c.times.Add(-1) < 0 {
+		return c.RoundTripper.RoundTrip(r)
+	}
+	if c.read {
+		_, _ = r.Body.Read(make([]byte, 1))
+	}
+	return nil, context.Canceled
+}
+
+func TestHTTPCancelOfAnotherRequest(t *testing.T) {
+	for _, tt := range []struct {
+		times int64
+		read  bool
+		ok    bool
+		why   string
+	}{
+		{maxForeignCancels, false, true, "nothing had left: sent again"},
+		{maxForeignCancels + 1, false, false, "not for ever"},
+		{1, true, false, "it may have left: not sent again"},
+	} {
+		o := newOdd(t)
+		tr := &http.Transport{}
+		rt := &cancellingTransport{RoundTripper: tr, read: tt.read}
+		p := o.dial(t, HTTPConfig{Transport: rt, NoGetStream: true}, Options{})
+		rt.times.Store(tt.times)
+		s, err := p.call(t.Context(), "echo", `{}`)
+		if tt.ok != (err == nil) || s.Sent() != (tt.read || tt.ok) || err != nil && errors.Is(err, toolsource.ErrNotReached) == tt.read {
+			t.Errorf("%s: %v, sent %v", tt.why, err, s.Sent())
+		}
+		rt.times.Store(0)
+		closed(t, p.conn)
+		tr.CloseIdleConnections()
+	}
+}

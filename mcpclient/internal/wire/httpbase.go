@@ -233,12 +233,24 @@ func (b *httpBase) once(ctx context.Context, f *flight, o order) (*http.Response
 		req.Body = f.body(o.text)
 		req.GetBody = func() (io.ReadCloser, error) { return f.body(o.text), nil }
 	}
-	resp, err := b.client.Do(req)
-	if err != nil {
-		return nil, nil, b.sendError(ctx, f, o, err)
+	for try := 0; ; try++ {
+		resp, err := b.client.Do(req)
+		if err == nil {
+			return resp, req, nil
+		}
+		if try == maxForeignCancels || !errors.Is(err, context.Canceled) || f.ctx.Err() != nil || f.sent.Load() {
+			return nil, nil, b.sendError(ctx, f, o, err)
+		}
+		if o.text != nil {
+			req.Body = f.body(o.text)
+		}
 	}
-	return resp, req, nil
 }
+
+// maxForeignCancels is how often a request is begun again that was cut off, before anything of it had left,
+// by the end of another one: net/http may hand on a connection after an answer without a body and then
+// close it because the context of the first request ended at that moment.
+const maxForeignCancels = 3
 
 // setHeaders is where the headers of later protocol versions join.
 func (b *httpBase) setHeaders(ctx context.Context, req *http.Request, o order) error {

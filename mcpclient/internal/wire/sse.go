@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -173,7 +174,14 @@ func (c *sseConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err != nil {
 		return &rejected{err}
 	}
-	if err = c.post(ctx, out); err == nil || out.call != nil && !c.calls.waiting(out.call) {
+	if out.call == nil {
+		f := c.takeoff(ctx, nil)
+		err = c.post(ctx, f, out)
+		f.land()
+	} else {
+		err = c.ask(ctx, out)
+	}
+	if err == nil || out.call != nil && !c.calls.waiting(out.call) {
 		return nil // taken, or the reply was faster
 	}
 	c.abandon(out)
@@ -183,12 +191,35 @@ func (c *sseConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	return &rejected{err}
 }
 
-func (c *sseConn) post(ctx context.Context, out outgoing) error {
+// lateAnswer is how long the answer to a POST is still waited for whose reply has already come. Cutting it
+// off at once would cost its TCP connection.
+const lateAnswer = 2 * time.Second
+
+// ask posts a request on a goroutine of its own, since its reply may be faster than the answer to the POST.
+func (c *sseConn) ask(ctx context.Context, out outgoing) error {
 	f := c.takeoff(ctx, out.slot())
-	defer f.land()
-	if out.call != nil {
-		c.calls.onAnswer(out.call, f.cancel)
+	answered, posted := make(chan struct{}), make(chan error, 1)
+	c.calls.onAnswer(out.call, func() { close(answered) })
+	if !c.spawn(func() {
+		defer f.land()
+		posted <- c.post(ctx, f, out)
+	}) {
+		f.land()
+		return errClosed
 	}
+	select {
+	case err := <-posted:
+		return err
+	case <-answered:
+		f.stop()
+		time.AfterFunc(lateAnswer, f.cancel)
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (c *sseConn) post(ctx context.Context, f *flight, out outgoing) error {
 	o := order{method: http.MethodPost, url: c.endpoint, text: out.text}
 	resp, err := c.do(ctx, f, o)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -37,8 +38,10 @@ func newOddSSE(t testing.TB) *oddSSE {
 	write := func(s string) {
 		mu.Lock()
 		defer mu.Unlock()
-		_, _ = io.WriteString(stream, s)
-		stream.(http.Flusher).Flush()
+		if stream != nil {
+			_, _ = io.WriteString(stream, s)
+			stream.(http.Flusher).Flush()
+		}
 	}
 	send := func(id, result string) {
 		write("event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":" + id + ",\"result\":" + result + "}\n\n")
@@ -54,6 +57,9 @@ func newOddSSE(t testing.TB) *oddSSE {
 			if o.then != "end" {
 				<-r.Context().Done()
 			}
+			mu.Lock()
+			defer mu.Unlock()
+			stream = nil
 			return
 		}
 		o.posted.Add(1)
@@ -265,4 +271,39 @@ func TestSSEWithTheSDKsServer(t *testing.T) {
 	}
 	wg.Wait()
 	closed(t, p.conn)
+}
+
+// A call that is given up must not harm its neighbours: net/http may close a connection that it has handed
+// on already (see maxForeignCancels).
+func TestRandomDeadlinesCostNobodyElse(t *testing.T) {
+	sse := newOddSSE(t)
+	web := newOdd(t)
+	viaSSE, err := sse.dial(t, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, p := range map[string]*peer{"SSE": viaSSE, "HTTP": web.dial(t, HTTPConfig{}, Options{})} {
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				for j := range 40 {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(2000))*time.Microsecond)
+					args := fmt.Sprintf(`{"i":%d,"j":%d}`, i, j)
+					s, err := p.call(ctx, "echo", args)
+					if err == nil && textOf(t, s) != args || err != nil && !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("%s: %v %s", name, err, s.Raw)
+					}
+					cancel()
+				}
+			})
+			wg.Go(func() {
+				for j := range 20 {
+					p.mustEcho(t, fmt.Sprintf(`{"patient":%d}`, 100*i+j))
+				}
+			})
+		}
+		wg.Wait()
+		p.mustEcho(t, `{}`)
+		closed(t, p.conn)
+	}
 }
