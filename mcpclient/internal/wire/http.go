@@ -85,6 +85,7 @@ func (c *httpConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	case out.method == methodListen: // the SDK does not wait for its reply
 		if !c.spawn(func() {
 			if err := c.ask(ctx, out); err != nil {
+				c.abandon(out)
 				c.opts.Logger.Debug("the subscription ended", "err", err)
 			}
 		}) {
@@ -107,7 +108,7 @@ func (c *httpConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 func (c *httpConn) tell(ctx context.Context, out outgoing) error {
 	f := c.takeoff(ctx, nil)
 	defer f.land()
-	o := order{method: http.MethodPost, url: c.url, text: out.text, accept: typeJSON + ", " + typeEvents}
+	o := order{method: http.MethodPost, url: c.url, text: out.text, accept: acceptBoth}
 	resp, err := c.do(ctx, f, o)
 	if err != nil {
 		return err
@@ -141,7 +142,7 @@ func (c *httpConn) ask(ctx context.Context, out outgoing) error {
 		}
 	}()
 	c.calls.onAnswer(out.call, f.cancel)
-	o := order{method: http.MethodPost, url: c.url, text: out.text, accept: typeJSON + ", " + typeEvents}
+	o := order{method: http.MethodPost, url: c.url, text: out.text, accept: acceptBoth}
 	resp, err := c.do(ctx, f, o)
 	if err != nil {
 		return c.orAnswered(out, err)

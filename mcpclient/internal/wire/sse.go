@@ -63,7 +63,7 @@ type sseConn struct {
 
 func (c *sseConn) open(ctx context.Context) error {
 	f := c.takeoff(ctx, nil)
-	o := order{method: http.MethodGet, url: c.url, accept: typeEvents}
+	o := order{method: http.MethodGet, url: c.url, accept: acceptEvents}
 	resp, err := c.do(ctx, f, o)
 	if err != nil {
 		return err
