@@ -80,3 +80,40 @@ func TestTextOfRequests(t *testing.T) {
 		}
 	}
 }
+
+func TestCodesThatTheSDKUsesItselfStayApart(t *testing.T) {
+	for code, same := range map[string]bool{"-32003": false, "-32004": false, "-32005": false, "-32601": true} {
+		c := newCore(Options{})
+		if _, err := c.prepare(t.Context(), &jsonrpc.Request{ID: id(t, 1.0), Method: "ping"}); err != nil {
+			t.Fatal(err)
+		}
+		msg, _, err := c.receive([]byte(`{"jsonrpc":"2.0","id":1,"error":{"code":`+code+`,"message":"m"}}`), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var e *jsonrpc.Error
+		if got := errors.As(msg.(*jsonrpc.Response).Error, &e); got != same {
+			t.Errorf("%s: is one of the SDK's errors: %v", code, got)
+		}
+	}
+}
+
+// A line that is given up in the moment of a write that finds no room is not begun later.
+func TestLineGivenUpInFlightIsNotBegun(t *testing.T) {
+	s := &Slot{}
+	l := &outLine{b: []byte("x\n"), slot: s, done: make(chan struct{})}
+	w := &lineWriter{queue: []*outLine{l}, busy: true}
+	lines := w.fly()
+	if len(lines) != 1 || !s.Sent() {
+		t.Fatal("not on its way")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.wait(ctx, l); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	w.land(lines, 0)
+	if again := w.fly(); len(again) != 0 || s.Sent() {
+		t.Errorf("%d lines, sent %v", len(again), s.Sent())
+	}
+}
