@@ -527,7 +527,7 @@ func checkUsers(ctx context.Context, s *subject) error {
 	}
 	us := <-made
 	if us == nil {
-		return errors.New("ForUser gives nil without an error")
+		return errors.New("the user's source is nil, without an error")
 	}
 	if us.Name() != s.src.Name() {
 		return fmt.Errorf("for a user its name is %q, not %q", us.Name(), s.src.Name())
