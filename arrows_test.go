@@ -31,7 +31,7 @@ var arrows = map[string]struct{ own, outside []string }{
 	"sources/toolschema":      {own: []string{".", "grade"}, outside: []string{"github.com/google/jsonschema-go"}},
 	"sources/sourcetest":      {own: []string{".", "grade", "sources/toolschema"}},
 	"internal/*":              {own: []string{".", "grade", "sources/toolschema", "internal"}, outside: []string{"github.com/BurntSushi/toml"}},
-	"examples/*":              {own: []string{"*"}},
+	"examples/*":              {own: []string{"*"}, outside: []string{sdk}},
 }
 
 const sdk = "github.com/modelcontextprotocol/go-sdk"

@@ -61,8 +61,9 @@ func (b *Bridge[S]) Reconnect() { b.b.reconnect() }
 func (b *Bridge[S]) Status() BridgeStatus { return b.b.status() }
 
 // Close ends the calls in flight with ErrClosed, and the session, and waits for both at most CloseBound.
-// What does not end by then is left to itself, counted in Status as Abandoned, and makes an error. After
-// the first call the others wait for the same end and return the same.
+// What does not end by then is left to itself, counted in Status as Abandoned, and makes an error; this is
+// also what becomes of a function that calls Close itself. Further calls wait for the same end and return
+// the same.
 func (b *Bridge[S]) Close() error { return b.b.close() }
 
 // Replay says which failed calls Do may send once more, on a fresh session if the old one died.

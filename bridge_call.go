@@ -192,7 +192,7 @@ func (c *doing) end(a *attempt, err error, replied bool) (out error, again bool)
 	notReached := replied && errors.Is(err, ErrNotReached)
 	c.ran = c.ran || !notReached
 	lost := c.lost(a, err, replied, timeUp)
-	if !timeUp && !c.replayed && !errors.Is(lost, ErrClosed) &&
+	if !timeUp && !c.replayed &&
 		(notReached && c.o.Replay >= ReplayUntilSent || lost != nil && c.o.Replay == ReplayAlways) {
 		c.replayed = true
 		return nil, true
@@ -248,6 +248,7 @@ func (a *attempt) leave() {
 	a.cancel(why)
 	a.b.mu.Lock()
 	defer a.b.mu.Unlock()
+	a.b.breaker.leave(a)
 	if !a.done {
 		a.grace = a.b.o.Clock.AfterFunc(a.b.o.Grace, a.overdue)
 	}
@@ -264,7 +265,7 @@ func (a *attempt) overdue() {
 	}
 	a.left = true
 	b.abandoned++
-	b.retireLocked(a.ep, lostError(fmt.Errorf("cut, since a call of %s did not return %v after its end", orTool(a.c.o.Tool), b.o.Grace)))
+	b.retireLocked(a.ep, &causedError{ErrSessionLost, fmt.Errorf("cut, since a call of %s did not return %v after its end", orTool(a.c.o.Tool), b.o.Grace)})
 }
 
 // finish takes in what a call function returned, on its own goroutine.

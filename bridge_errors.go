@@ -11,14 +11,45 @@ var (
 	errRecycled = errors.New("put to sleep")
 	errNoReturn = errors.New("the function ended its goroutine instead of returning")
 	errNotBegun = errors.New("the session ended before the call began")
+	errAgain    = errors.New("the session is lost again and again")
 )
 
-// lostError is ErrSessionLost with its reason.
-func lostError(err error) error {
-	if err == nil || errors.Is(err, ErrSessionLost) {
-		return errors.Join(ErrSessionLost, err)
+// causedError is an error with its cause. It asks the host's errors for their text only when it is asked
+// itself, since it is made under the mutex too.
+type causedError struct{ err, cause error }
+
+func (e *causedError) Error() string   { return e.err.Error() + ": " + e.cause.Error() }
+func (e *causedError) Unwrap() []error { return []error{e.err, e.cause} }
+
+// lostError is ErrSessionLost with its cause.
+func lostError(cause error) error {
+	switch {
+	case cause == nil:
+		return ErrSessionLost
+	case errors.Is(cause, ErrSessionLost):
+		return cause
 	}
-	return fmt.Errorf("%w: %w", ErrSessionLost, err)
+	return &causedError{ErrSessionLost, cause}
+}
+
+// failure is why there is no session.
+type failure struct {
+	err       error
+	kind      Kind // of the calls that are refused for it
+	permanent bool
+}
+
+// newFailure looks at the error of a dial. It is called without the mutex, as it asks the host's errors.
+func newFailure(err error) failure {
+	f := failure{err: err, kind: KindUnavailable}
+	for _, k := range []Kind{KindNeedsAuth, KindInsufficientScope, KindForbidden} {
+		if errors.Is(err, k.sentinel()) {
+			f.kind = k
+			break
+		}
+	}
+	f.permanent = errors.Is(err, ErrPermanent) || errors.Is(err, ErrNeedsAuth) || errors.Is(err, ErrForbidden)
+	return f
 }
 
 func (b *bridge) callError(a *attempt, phase string, kind Kind, err error) *CallError {
@@ -45,35 +76,33 @@ func (b *bridge) openError(a *attempt, wait time.Duration) error {
 	return e
 }
 
-// unavailable is the error of a call for which there is no session, and will not be soon.
+// unavailable is the error of a call for which there is no session, and will not be soon. Called under mu.
 func (b *bridge) unavailable(a *attempt, now time.Time) error {
-	kind := KindUnavailable
-	for _, k := range []Kind{KindNeedsAuth, KindInsufficientScope, KindForbidden} {
-		if errors.Is(b.err, k.sentinel()) {
-			kind = k
-			break
-		}
+	return b.refusal(a, b.failure, b.nextTry.Sub(now))
+}
+
+// refusal says why there is no session, and in how long the next try comes; not positive: unknown.
+func (b *bridge) refusal(a *attempt, f failure, wait time.Duration) error {
+	err := f.err
+	if f.kind != KindUnavailable {
+		err = &causedError{ErrUnavailable, err} // it is that as well
 	}
-	err := b.err
-	if kind != KindUnavailable {
-		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	e := b.callError(a, "connect", kind, err)
-	if b.nextTry.After(now) {
-		e.RetryAfter = b.nextTry.Sub(now)
-		e.Remedy = fmt.Sprintf("the next try to connect is in %v", e.RetryAfter.Round(time.Millisecond))
+	e := b.callError(a, "connect", f.kind, err)
+	if wait > 0 {
+		e.RetryAfter = wait
+		e.Remedy = fmt.Sprintf("the next try to connect is in %v", wait.Round(time.Millisecond))
 	}
 	return e
 }
 
-// startTimeout is Start's error when its context ended first. Called under mu.
-func (b *bridge) startTimeout(ctx context.Context) error {
+// startTimeout is Start's error when its context ended first; last is the last failure so far.
+func (b *bridge) startTimeout(ctx context.Context, last error) error {
 	kind, err := KindTimeout, context.Cause(ctx)
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		kind = KindCancelled
 	}
-	if b.err != nil {
-		err = fmt.Errorf("%w; so far: %w", err, b.err)
+	if last != nil {
+		err = fmt.Errorf("%w; so far: %w", err, last)
 	}
 	return &CallError{Source: b.o.Name, Phase: "connect", Kind: kind, Err: err, Remedy: "it goes on connecting; call it later"}
 }

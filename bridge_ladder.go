@@ -1,9 +1,6 @@
 package toolsource
 
-import (
-	"errors"
-	"time"
-)
+import "time"
 
 // ladder decides when a Bridge dials next. It counts what speaks against the server since it last proved
 // itself: dials that failed, and sessions that were lost before they proved themselves.
@@ -13,18 +10,18 @@ type ladder struct {
 	drops int
 }
 
-// failed is told of a dial that failed, and gives the pause before the next.
-func (l *ladder) failed(o *BridgeOptions, err error) (pause time.Duration, park bool) {
+// failed is told of a dial that failed, and gives the pause before the next, without jitter.
+func (l *ladder) failed(o *BridgeOptions, permanent bool) (pause time.Duration, park bool) {
 	pauses := o.FirstTries
 	if l.ever {
 		pauses = o.Reconnects
 	}
 	l.fails++
-	if l.fails > len(pauses) || isPermanent(err) {
+	if l.fails > len(pauses) || permanent {
 		l.park(o)
 		return o.Probe, true
 	}
-	return max(0, o.Jitter(pauses[l.fails-1])), false
+	return pauses[l.fails-1], false
 }
 
 // connected is told of a new session.
@@ -57,10 +54,6 @@ func (l *ladder) park(o *BridgeOptions) {
 
 // proved is told that the session works.
 func (l *ladder) proved() { l.fails, l.drops = 0, 0 }
-
-func isPermanent(err error) bool {
-	return errors.Is(err, ErrPermanent) || errors.Is(err, ErrNeedsAuth) || errors.Is(err, ErrForbidden)
-}
 
 // breaker refuses calls for a while after several transport failures in a row. After the cool-down it lets
 // one call through at a time, until one of them shows that the transport works.

@@ -217,15 +217,17 @@ func (b *bridge) ping(ep *epoch, p Pinger) {
 		return
 	}
 	timedOut := err != nil && ctx.Err() != nil
+	why := lostError(err)
+	if timedOut {
+		why = lostError(fmt.Errorf("no answer to a ping within %v", b.o.PingLimit))
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
 	case timedOut && (ep.inflight > 0 || ep.heard != heard):
 		ep.heard = b.o.Clock.Now()
-	case timedOut:
-		b.retireLocked(ep, lostError(fmt.Errorf("no answer to a ping within %v", b.o.PingLimit)))
 	case err != nil:
-		b.retireLocked(ep, lostError(fmt.Errorf("ping: %w", err)))
+		b.retireLocked(ep, why)
 	default:
 		ep.heard = b.o.Clock.Now()
 		b.proveLocked(ep)

@@ -42,7 +42,7 @@ type BridgeOptions struct {
 	OnState func(BridgeStatus)
 }
 
-// Clock is time as a Bridge sees it.
+// Clock is time as a Bridge sees it. Its methods do not block and do not call back into the Bridge.
 type Clock interface {
 	Now() time.Time
 	AfterFunc(d time.Duration, f func()) ClockTimer // f runs on a goroutine of its own

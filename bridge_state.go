@@ -2,8 +2,6 @@ package toolsource
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -22,9 +20,10 @@ type bridge struct {
 	ended   chan struct{} // closed when Close has ended
 	drained chan struct{} // room for one: a goroutine ended after Close began
 	closing atomic.Bool
-	owners  atomic.Int64 // goroutines that own an epoch
-	jobs    atomic.Int64 // goroutines that run a function of the host's
-	result  error        // of Close, set before ended is closed
+	owners  atomic.Int64     // goroutines that own an epoch
+	jobs    atomic.Int64     // goroutines that run a function of the host's
+	said    map[State]string // what was logged since the server last proved itself; the teller's
+	result  error            // of Close, set before ended is closed
 
 	mu        sync.Mutex
 	state     State
@@ -33,18 +32,17 @@ type bridge struct {
 	queue     []*waiter
 	ladder    ladder
 	breaker   breaker
-	err       error
+	failure   failure // why it is not ready, or what failed since the session proved itself
 	attempts  int
 	nextTry   time.Time
 	epochs    uint64
 	queueTime time.Duration
 	abandoned int
-	changed   chan struct{}    // closed at each outcome of dialling, and replaced
-	outcome   error            // of the last one; nil: ready
-	closeErrs []error          // of sessions, since Close began
-	notes     []note           // for the teller
-	teller    *job             // nil: there is none
-	said      map[State]string // what was logged since the server last proved itself
+	changed   chan struct{} // closed at each outcome of dialling, and replaced
+	outcome   error         // of the last one; nil: ready
+	closeErrs []error       // of sessions, since Close began
+	notes     []note        // for the teller
+	teller    *job          // nil: there is none
 }
 
 // epoch is one session's life, from the wait before its first dial to its close.
@@ -101,7 +99,7 @@ func (b *bridge) status() BridgeStatus {
 
 func (b *bridge) statusLocked() BridgeStatus {
 	s := BridgeStatus{
-		State: b.state, Since: b.since, Err: b.err, Attempts: b.attempts, NextTry: b.nextTry, Epoch: b.epochs,
+		State: b.state, Since: b.since, Err: b.failure.err, Attempts: b.attempts, NextTry: b.nextTry, Epoch: b.epochs,
 		Queued: len(b.queue), QueueTime: b.queueTime, Abandoned: b.abandoned, OpenUntil: b.breaker.until,
 	}
 	if b.cur != nil {
@@ -141,7 +139,7 @@ func (b *bridge) admitLocked(a *attempt) (w *waiter, err error) {
 	if err := b.refuseLocked(a, now); err != nil {
 		return nil, err
 	}
-	if b.o.BreakerThreshold > 0 {
+	if b.o.BreakerThreshold > 0 && !a.c.replayed {
 		if wait, ok := b.breaker.admit(a, now); !ok {
 			return nil, b.openError(a, wait)
 		}
@@ -304,19 +302,26 @@ func (b *bridge) toReady(ep *epoch, s Session, lost <-chan struct{}) bool {
 
 // toWaiting takes in that a dial failed, and gives the pause before the next. It is false if the epoch is over.
 func (b *bridge) toWaiting(ep *epoch, err error) (pause time.Duration, ok bool) {
+	f := newFailure(err)
+	b.mu.Lock()
+	pause, park := b.ladder.failed(&b.o, f.permanent)
+	b.mu.Unlock()
+	if !park {
+		pause = max(0, b.jitter(pause))
+	}
+
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.cur != ep {
 		return 0, false
 	}
-	pause, park := b.ladder.failed(&b.o, err)
-	b.err = err
 	now := b.o.Clock.Now()
 	b.nextTry = now.Add(pause)
 	var seen bool
 	if park {
-		seen = b.parkLocked(err)
+		seen = b.parkLocked(f)
 	} else {
+		b.failure = f
 		b.setLocked(StateBackoff, err)
 		seen = b.dismissLocked(func(w *waiter) error {
 			if w.patience.IsZero() {
@@ -329,21 +334,25 @@ func (b *bridge) toWaiting(ep *epoch, err error) (pause time.Duration, ok bool) 
 		})
 	}
 	if seen {
-		probe := b.breaker.probe
-		if slices.ContainsFunc(b.queue, func(w *waiter) bool { return w.a == probe }) {
-			probe = nil
-		}
-		b.breaker.strike(&b.o, probe, now)
+		b.breaker.strike(&b.o, b.breaker.probe, now)
 	}
 	return pause, true
 }
 
+// jitter calls the host's function; where that panics the pause stays as it is.
+func (b *bridge) jitter(pause time.Duration) time.Duration {
+	varied := pause
+	_ = protect(func() error { varied = b.o.Jitter(pause); return nil })
+	return varied
+}
+
 // parkLocked gives up until nextTry.
-func (b *bridge) parkLocked(reason error) (seen bool) {
-	b.setLocked(StateParked, reason)
+func (b *bridge) parkLocked(f failure) (seen bool) {
+	b.failure = f
+	b.setLocked(StateParked, f.err)
 	now := b.o.Clock.Now()
 	seen = b.dismissLocked(func(w *waiter) error { return b.unavailable(w.a, now) })
-	b.outcomeLocked(reason)
+	b.outcomeLocked(f.err)
 	return seen
 }
 
@@ -359,7 +368,7 @@ func (b *bridge) retireLocked(ep *epoch, why error) {
 	if b.cur != ep || b.state != StateReady {
 		return
 	}
-	b.err = why
+	b.failure = failure{err: why, kind: KindUnavailable}
 	if ep.inflight > 0 {
 		probe := b.breaker.probe
 		if probe != nil && probe.ep != ep {
@@ -371,7 +380,7 @@ func (b *bridge) retireLocked(ep *epoch, why error) {
 	if b.ladder.dropped(&b.o, ep.proven) {
 		b.nextTry = b.o.Clock.Now().Add(b.o.Probe)
 		b.beginLocked(b.o.Probe)
-		b.parkLocked(fmt.Errorf("the session is lost again and again: %w", why))
+		b.parkLocked(failure{err: &causedError{errAgain, why}, kind: KindUnavailable})
 		return
 	}
 	b.beginLocked(0)
@@ -391,11 +400,9 @@ func (b *bridge) proveLocked(ep *epoch) {
 		return
 	}
 	ep.proven = true
-	b.err = nil
+	b.failure = failure{}
 	b.ladder.proved()
 	b.noteLocked(StateReady, nil)
-	clear(b.said)
-	b.said[StateReady] = ""
 }
 
 func (b *bridge) reconnect() {
@@ -434,92 +441,17 @@ func (b *bridge) start(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	came, outcome, last, wait := b.changed != changed, b.outcome, b.failure.err, b.nextTry.Sub(b.o.Clock.Now())
+	b.mu.Unlock()
 	switch {
-	case b.changed == changed:
-		return b.startTimeout(ctx)
-	case b.outcome == nil:
+	case !came:
+		return b.startTimeout(ctx, last)
+	case outcome == nil:
 		return nil
-	case errors.Is(b.outcome, ErrClosed):
+	case outcome == ErrClosed:
 		return b.closedError(a)
 	}
-	return b.unavailable(a, b.o.Clock.Now())
-}
-
-// close ends everything. The callers are free at once; the owners end within the bound by themselves, and
-// what runs of the host's functions is waited for until then.
-func (b *bridge) close() error {
-	b.mu.Lock()
-	if b.closing.Swap(true) {
-		b.mu.Unlock()
-		<-b.ended
-		return b.result
-	}
-	if b.cur != nil {
-		b.cur.cancel(ErrClosed)
-		b.cur = nil
-	}
-	b.breaker.reset()
-	b.setLocked(StateClosed, nil)
-	b.dismissLocked(func(w *waiter) error { return b.closedError(w.a) })
-	b.outcomeLocked(ErrClosed)
-	b.mu.Unlock()
-
-	soon := b.o.Clock.AfterFunc(closeShare(b.o.CloseBound), b.hasten)
-	bound := newAlarm(b.o.Clock, b.o.CloseBound)
-	inTime := b.drain(bound.c, func() bool { return b.owners.Load() == 0 && b.jobs.Load() == 0 })
-	close(b.expired)
-	b.drain(nil, func() bool { return b.owners.Load() == 0 })
-	soon.Stop()
-	bound.stop()
-	b.hasten()
-
-	b.mu.Lock()
-	if b.teller != nil {
-		b.teller.abandonLocked()
-	}
-	errs := slices.Clone(b.closeErrs)
-	b.mu.Unlock()
-	if left := b.jobs.Load(); !inTime && left > 0 {
-		errs = append(errs, fmt.Errorf("%d functions have not returned within %v and are abandoned", left, b.o.CloseBound))
-	}
-	if len(errs) > 0 {
-		b.result = &SourceError{Source: b.o.Name, Op: "close", Err: errors.Join(errs...)}
-	}
-	close(b.ended)
-	return b.result
-}
-
-// drain waits for done to hold, at most until the bound. What done reads only falls once closing is set.
-func (b *bridge) drain(bound <-chan struct{}, done func() bool) bool {
-	for !done() {
-		select {
-		case <-b.drained:
-		case <-bound:
-			return done()
-		}
-	}
-	return true
-}
-
-// closeShare is the part of the close bound that a session's own Close gets; the rest is for it to return.
-func closeShare(bound time.Duration) time.Duration { return bound / 5 * 4 }
-
-// ownerDone and jobDone are the last acts of their goroutines.
-func (b *bridge) ownerDone() {
-	b.owners.Add(-1)
-	b.wakeClose()
-}
-
-func (b *bridge) jobDone() {
-	b.jobs.Add(-1)
-	b.wakeClose()
-}
-
-func (b *bridge) wakeClose() {
-	if b.closing.Load() {
-		signal(b.drained)
-	}
+	return b.refusal(a, newFailure(outcome), wait)
 }
 
 // signal sends without waiting on a channel with room for one.

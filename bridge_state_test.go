@@ -83,6 +83,13 @@ func TestBridgeLadder(t *testing.T) {
 				sleep(100 * sec)
 			},
 			[]float64{0, 0, 1, 3, 7, 15}, StateReady},
+		{"failures before the first session do not count after it", []bridgeDial{down, down, down, dialOK, down},
+			func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
+				sleep(10 * sec)
+				d.session(3).die(errDropped)
+				sleep(100 * sec)
+			},
+			[]float64{0, 1, 3, 7, 10, 11, 13, 17, 25, 41}, StateParked},
 		{"R-04 handshake ok, dropped at once, for ever: no pauses, parked on the sixth, one probe per wake", []bridgeDial{dialDrop},
 			func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) { sleep(400 * sec) },
 			[]float64{0, 0, 0, 0, 0, 0, 300}, StateParked},
@@ -180,10 +187,18 @@ func TestBridgeDeadAtTheProofDeadline(t *testing.T) { // R-21
 		first := d.session(0)
 		time.AfterFunc(180*sec, func() { first.die(errDropped) })
 		sleep(181 * sec)
-		if st := wantState(t, b, StateReady); st.Epoch != 2 || st.Proven {
+		if st := wantState(t, b, StateReady); st.Epoch != 2 || st.Proven || first.closed() != 1 {
 			t.Errorf("%+v", st)
 		}
 	})
+	// If death and deadline come together, the dead session proves nothing.
+	b := newBridge(nil, nil)
+	dead := &bridgeSession{done: make(chan struct{})}
+	dead.die(errDropped)
+	b.cur, b.state = &epoch{session: dead, lost: dead.done}, StateReady
+	if b.act(b.cur); b.cur.proven {
+		t.Error("a dead session has proven itself")
+	}
 }
 
 func TestBridgeCallInBackoff(t *testing.T) {
@@ -191,7 +206,7 @@ func TestBridgeCallInBackoff(t *testing.T) {
 	tests := []struct {
 		name  string
 		at    time.Duration // of the call, after the ladder 0 1 3 7 began, server back at 7
-		limit time.Duration
+		limit time.Duration // negative: its context's deadline
 		check func(t *testing.T, o bridgeOutcome)
 	}{
 		{"waits for the next try", 3500 * time.Millisecond, 0, func(t *testing.T, o bridgeOutcome) { o.wantOK(t, 4, 3500*time.Millisecond) }},
@@ -200,6 +215,12 @@ func TestBridgeCallInBackoff(t *testing.T) {
 			if e.RetryAfter != 3500*time.Millisecond || !errors.Is(e, errDown) || e.Remedy == "" {
 				t.Errorf("%#v", e)
 			}
+		}},
+		{"which may be its context's", 3500 * time.Millisecond, -3 * sec, func(t *testing.T, o bridgeOutcome) {
+			o.wantErr(t, KindUnavailable, false, 0)
+		}},
+		{"also when it has waited for a try that failed", 500 * time.Millisecond, -2 * sec, func(t *testing.T, o bridgeOutcome) {
+			o.wantErr(t, KindUnavailable, false, 500*time.Millisecond) // at 1 s: its end is at 2.5, the next try at 3
 		}},
 		{"a call waits through failed tries as long as they come within five seconds in all", 500 * time.Millisecond, 0, func(t *testing.T, o bridgeOutcome) {
 			o.wantErr(t, KindUnavailable, false, 2500*time.Millisecond) // at 3 s: the try at 7 s is too late
@@ -211,7 +232,11 @@ func TestBridgeCallInBackoff(t *testing.T) {
 				go func() { _ = b.Start(t.Context()) }()
 				sleep(tt.at)
 				wantState(t, b, StateBackoff)
-				tt.check(t, timed(t.Context(), b, CallOptions{Limit: tt.limit}, sessionNumber))
+				ctx := t.Context()
+				if tt.limit < 0 {
+					ctx = ctxTimeout(t, -tt.limit)
+				}
+				tt.check(t, timed(ctx, b, CallOptions{Limit: tt.limit}, sessionNumber))
 			}, down, down, down, dialOK)
 		})
 	}
@@ -246,7 +271,7 @@ func TestBridgeParked(t *testing.T) {
 			t.Errorf("%s\nwant %s", e, want)
 		}
 		st := wantState(t, b, StateParked)
-		if st.Err != errDown || st.NextTry.Sub(time.Now()) != 200*sec || st.Attempts != 1 {
+		if st.Err != errDown || time.Until(st.NextTry) != 200*sec || st.Attempts != 1 {
 			t.Errorf("%+v", st)
 		}
 		d.set(dialOK)
@@ -274,6 +299,22 @@ func TestBridgeParkedKeepsItsKind(t *testing.T) {
 			}
 		}, dialErr(err))
 	}
+}
+
+func TestBridgeReconnectTwiceIsOneTry(t *testing.T) {
+	inBubble(t, BridgeOptions{FirstTries: []time.Duration{sec}}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
+		_ = b.Start(t.Context())
+		sleep(9 * sec)
+		b.b.mu.Lock() // so that the owner cannot begin its try in between
+		b.b.reconnectLocked()
+		for len(b.b.cur.wake) > 0 {
+			runtime.Gosched()
+		}
+		b.b.reconnectLocked()
+		b.b.mu.Unlock()
+		wantState(t, b, StateBackoff)
+		d.wantDials(t, 0, 1, 10)
+	}, dialErr(errDown))
 }
 
 func TestBridgeReconnectEndsABackoff(t *testing.T) {
@@ -343,6 +384,15 @@ func TestBridgeStart(t *testing.T) {
 	})
 }
 
+// hop lets other goroutines run about n times, without time passing.
+func hop(n int) {
+	for range n {
+		c := make(chan struct{})
+		go close(c)
+		<-c
+	}
+}
+
 func TestBridgeDialBounds(t *testing.T) {
 	t.Run("R-11 a dial that hangs ends at the bound", func(t *testing.T) {
 		inBubble(t, BridgeOptions{Connect: 200 * time.Millisecond, FirstTries: []time.Duration{}}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
@@ -366,6 +416,17 @@ func TestBridgeDialBounds(t *testing.T) {
 				t.Errorf("%+v, late session closed %d times", st, d.session(0).closed())
 			}
 		}, func(context.Context, *bridgeSession) error { sleep(10 * sec); return nil })
+	})
+	t.Run("one that returns at the last moment leaks no session", func(t *testing.T) {
+		for i := range 200 {
+			inBubble(t, BridgeOptions{Connect: 2 * sec, FirstTries: []time.Duration{}}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
+				_ = b.Start(t.Context())
+				ready := wantState(t, b, b.Status().State).State == StateReady
+				if closed := d.session(0).closed(); ready && closed != 0 || !ready && closed != 1 {
+					t.Errorf("ready %t, closed %d times", ready, closed)
+				}
+			}, func(context.Context, *bridgeSession) error { sleep(3 * sec); hop(i % 10); return nil })
+		}
 	})
 	t.Run("panic, nil and Goexit", func(t *testing.T) {
 		inBubble(t, BridgeOptions{}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {

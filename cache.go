@@ -3,6 +3,7 @@ package toolsource
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,14 +18,21 @@ func Cache(src ToolSource, ttl time.Duration) ToolSource {
 		wrapped: func(s ToolSource) ToolSource { return Cache(s, ttl) },
 	}, ttl: ttl}
 	c.decorated.list = c.listing
+	c.decorated.enforce = func(s ToolSpec) error {
+		if c.closed.Load() {
+			return &CallError{Tool: s.Name, Source: src.Name(), Phase: "call", Kind: KindClosed, Remedy: "its source was closed"}
+		}
+		return nil
+	}
 	return c
 }
 
 type cached struct {
 	decorated
-	ttl   time.Duration
-	watch sync.Once
-	stop  func()
+	ttl    time.Duration
+	closed atomic.Bool
+	watch  sync.Once
+	stop   func()
 
 	mu      sync.Mutex // guards the fields below
 	specs   []ToolSpec
@@ -33,6 +41,9 @@ type cached struct {
 }
 
 func (c *cached) listing(ctx context.Context) ([]ToolSpec, error) {
+	if c.closed.Load() {
+		return nil, &SourceError{Source: c.Name(), Op: "discover", Err: ErrClosed}
+	}
 	c.watch.Do(func() { c.stop, _ = Watch(c.inner, c.drop) })
 	c.mu.Lock()
 	specs, changes := c.specs, c.changes
@@ -72,6 +83,9 @@ func (c *cached) Watch(changed func()) (stop func()) {
 
 // Close stops listening for changes and closes the source.
 func (c *cached) Close() error {
+	if c.closed.Swap(true) {
+		return nil
+	}
 	c.watch.Do(func() {})
 	if c.stop != nil {
 		c.stop()

@@ -61,10 +61,11 @@ type Decorator interface {
 	Unwrap() ToolSource
 }
 
-// A mapping decorator shows its inner source's tools as others. Inner gives the inner spec for one of the
-// decorator's own, Outer the other way round; ok is false for a tool that the decorator does not have.
+// Mapper is a decorator that shows its inner source's tools as others. Inner gives the inner spec for one of
+// the decorator's own, Outer the other way round; ok is false for a tool that the decorator does not have.
 // A decorator without it passes specs and names as they are.
-type mapping interface {
+type Mapper interface {
+	Decorator
 	Inner(spec ToolSpec) (inner ToolSpec, ok bool)
 	Outer(name string) (outer string, ok bool)
 }
@@ -138,7 +139,7 @@ func Offered(ctx context.Context, src ToolSource, spec ToolSpec) (ok bool) {
 		if !isDecorator {
 			return true
 		}
-		if m, maps := src.(mapping); maps {
+		if m, maps := src.(Mapper); maps {
 			if spec, ok = m.Inner(spec); !ok {
 				return false
 			}
@@ -171,7 +172,7 @@ func Claims(src ToolSource) []string {
 		return nil
 	}
 	names := Claims(d.Unwrap())
-	m, ok := src.(mapping)
+	m, ok := src.(Mapper)
 	if !ok {
 		return names
 	}

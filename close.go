@@ -136,7 +136,7 @@ func (tb *Toolbox) closeLayers(layers []*layer, bound time.Duration) error {
 		select {
 		case r := <-results:
 			if r.err != nil {
-				errs = append(errs, &SourceError{Source: waiting[r.i], Op: "close", Err: r.err})
+				errs = append(errs, sourceError(waiting[r.i], "close", r.err))
 			}
 			delete(waiting, r.i)
 		case <-ctx.Done():

@@ -30,7 +30,6 @@ type decorated struct {
 func (d *decorated) Name() string                   { return d.inner.Name() }
 func (d *decorated) Available() bool                { return d.inner.Available() }
 func (d *decorated) Unwrap() ToolSource             { return d.inner }
-func (d *decorated) Close() error                   { return CloseSource(d.inner) }
 func (d *decorated) rewrap(s ToolSource) ToolSource { return d.wrapped(s) }
 
 // Discover lists the inner source and shows what the decorator shows of it. Of two tools that it would show

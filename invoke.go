@@ -21,23 +21,31 @@ type guard struct {
 	direct bool // may run on the caller's goroutine
 }
 
-// newEntry makes the entry of a tool. own is the spec as the source gave it, spec as the Toolbox shows it.
-func (tb *Toolbox) newEntry(l *layer, spec, own ToolSpec, call Callable, err error, b *binding) *entry {
-	e := &entry{spec: spec, own: &own, layer: l, bind: b}
+// newEntry makes the entry of a tool from its spec as the source gave it.
+func (tb *Toolbox) newEntry(l *layer, own *ToolSpec, call Callable, err error, b *binding) *entry {
+	made := &struct {
+		entry
+		guard
+	}{}
+	e, g := &made.entry, &made.guard
+	*e = entry{spec: *own, own: own, layer: l, bind: b}
+	if e.spec.Origin.Source == "" {
+		e.spec.Origin.Source = l.name
+	}
 	if err != nil {
 		e.err = &CallError{
-			Tool: spec.Name, Source: l.name, Phase: "resolve", Kind: resolveKind(err), Err: err,
+			Tool: own.Name, Source: l.name, Phase: "resolve", Kind: resolveKind(err), Err: err,
 			Remedy: "its source listed it but could not resolve it",
 		}
 		e.call = func(context.Context, map[string]any) (Result, error) { return Result{}, e.err }
 		return e
 	}
 	for i := len(tb.o.Middleware) - 1; i >= 0; i-- {
-		call = tb.wrap(tb.o.Middleware[i], spec, call)
+		call = tb.wrap(tb.o.Middleware[i], e.spec, call)
 	}
-	g := &guard{
-		tb: tb, layer: l, own: e.own, call: call, bind: b,
-		limits: spec.Limits.Or(tb.o.Limits),
+	*g = guard{
+		tb: tb, layer: l, own: own, call: call, bind: b,
+		limits: own.Limits.Or(tb.o.Limits),
 		direct: l.bounded && !l.gated && len(tb.o.Middleware) == 0,
 	}
 	e.call = g.run
@@ -167,29 +175,27 @@ func (g *guard) ended(ctx context.Context, ran bool, after time.Duration) error 
 	return e
 }
 
-// failure brings a tool's error into this package's types, with the tool's and the source's names.
+// failure brings a tool's error into this package's types, with the tool's and the source's names. An error
+// about another tool, which this one called, becomes this one's failure with the other as its cause.
 func (g *guard) failure(ctx context.Context, err error) error {
-	return callFailure(ctx, g.own.Name, g.layer.name, err)
-}
-
-func callFailure(ctx context.Context, tool, source string, err error) error {
-	var te *ToolError
-	if errors.As(err, &te) {
-		if te.Tool == tool {
-			return te
+	tool, source := g.own.Name, g.layer.name
+	ours := func(name string) bool { return name == "" || name == tool || name == g.own.wireName() }
+	switch e := outermost(err).(type) {
+	case *ToolError:
+		if e.Tool == tool {
+			return e
 		}
-		named := *te
+		named := *e
 		named.Tool = tool
-		return &named
-	}
-	var ce *CallError
-	if errors.As(err, &ce) {
-		if ce.Tool != "" && ce.Source != "" {
-			return ce
+		if !ours(e.Tool) {
+			named.Result, named.Err = textResult(err.Error()), err
 		}
-		named := *ce
-		if named.Tool == "" {
-			named.Tool = tool
+		return &named
+	case *CallError:
+		named := *e
+		named.Tool = tool
+		if !ours(e.Tool) {
+			named.Source, named.Phase, named.MayHaveRun, named.Err = source, "call", true, err
 		}
 		if named.Source == "" {
 			named.Source = source
@@ -202,12 +208,15 @@ func callFailure(ctx context.Context, tool, source string, err error) error {
 		e.Kind = KindTool
 		e.Remedy = "this is a fault in the tool's own code"
 	case e.Kind == KindTool:
-		text := err.Error()
-		return &ToolError{Tool: tool, Err: err, Result: Result{Value: text, Content: []Content{{Type: ContentText, Text: text}}}}
+		return &ToolError{Tool: tool, Err: err, Result: textResult(err.Error())}
 	case e.Kind == KindBadArguments, e.Kind == KindDenied, e.Kind == KindUnavailable, errors.Is(err, ErrNotReached):
 		e.MayHaveRun = false
 	case e.Kind == KindTimeout && ctx.Err() == nil:
 		e.Remedy = "the tool itself gave up waiting for something"
 	}
 	return e
+}
+
+func textResult(text string) Result {
+	return Result{Value: text, Content: []Content{{Type: ContentText, Text: text}}}
 }

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -120,22 +121,33 @@ func TestProgressRenewsTheSilenceLimit(t *testing.T) {
 			}
 			return ts.Value("done"), nil
 		})
+		var mu sync.Mutex // a report may still be under way when the call returns
 		var seen []float64
-		ctx := ts.WithProgress(context.Background(), func(p ts.Progress) { seen = append(seen, p.Progress) })
+		ctx := ts.WithProgress(context.Background(), func(p ts.Progress) {
+			mu.Lock()
+			defer mu.Unlock()
+			seen = append(seen, p.Progress)
+		})
+		count := func() int {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(seen)
+		}
 		begun := time.Now()
 		res, err := call(ctx, map[string]any{"steps": 5})
 		if err != nil || res.Value != "done" {
 			t.Fatal(res, err)
 		}
 		wantText(t, "time", time.Since(begun), 45*time.Second)
-		wantText(t, "progress", seen, []float64{1, 2, 3, 4, 5})
+		wantText(t, "progress", count(), 5)
+		wantText(t, "in order", seen, []float64{1, 2, 3, 4, 5})
 
 		begun = time.Now()
 		_, err = call(ctx, map[string]any{"steps": 50})
 		wantText(t, "the ceiling holds", time.Since(begun), time.Minute)
-		n := len(seen)
+		n := count()
 		time.Sleep(time.Hour)
-		wantText(t, "reports after the call returned", len(seen)-n, 0)
+		wantText(t, "reports after the call returned", count()-n, 0)
 		wantText(t, "kind", ts.KindOf(err), ts.KindTimeout)
 	})
 }
@@ -396,6 +408,7 @@ func TestValueTypes(t *testing.T) {
 		{5, int64(5)}, {float32(0.5), 0.5}, {[]int{1}, []any{int64(1)}}, {[]byte("ab"), ts.Blob{Data: []byte("ab")}},
 		{point{3}, map[string]any{"x": int64(3)}}, {&point{4}, map[string]any{"x": int64(4)}},
 		{map[string]point{"p": {5}}, map[string]any{"p": map[string]any{"x": int64(5)}}},
+		{map[string]any{"a": json.Number("5"), "b": json.Number("0.5"), "c": json.Number("92233720368547758070")}, map[string]any{"a": int64(5), "b": 0.5, "c": json.Number("92233720368547758070")}},
 		{json.RawMessage(`{"n":9007199254740993}`), map[string]any{"n": int64(9007199254740993)}},
 		{time.Duration(5), int64(5)}, {uint64(math.MaxUint64), json.Number("18446744073709551615")},
 		{ts.Secret("hush"), "***"}, {math.Inf(1), math.Inf(1)}, {nil, nil}, {[]any{1, []string{"a"}}, []any{int64(1), []any{"a"}}},
@@ -542,5 +555,27 @@ func TestNestedCalls(t *testing.T) {
 	})
 	if res, err := outer(context.Background(), map[string]any{"n": 1}); err != nil || res.Value != int64(2) {
 		t.Fatal(res, err)
+	}
+	failing := map[string]error{
+		"sign": &ts.CallError{Kind: ts.KindNeedsAuth, Remedy: "sign in"},
+		"file": fs.ErrNotExist,
+	}
+	for name, err := range failing {
+		register(t, tb, ts.ToolSpec{Name: name}, func(context.Context, map[string]any) (ts.Result, error) { return ts.Result{}, err })
+	}
+	through := register(t, tb, ts.ToolSpec{Name: "through"}, func(ctx context.Context, args map[string]any) (ts.Result, error) {
+		res, err := tb.Call(ctx, args["tool"].(string), nil)
+		if err != nil {
+			return res, fmt.Errorf("step 2: %w", err)
+		}
+		return res, nil
+	})
+	_, err := through(context.Background(), map[string]any{"tool": "sign"})
+	wantText(t, "the kind of the inner error stays", err, `toolsource: through: source "register": call: step 2: toolsource: sign: source "register": authorisation needed (sign in) (it may have run) (sign in)`)
+	wantText(t, "kind", ts.KindOf(err), ts.KindNeedsAuth)
+	_, err = through(context.Background(), map[string]any{"tool": "file"})
+	wantText(t, "a tool's answer", err, "toolsource: through: tool error: step 2: toolsource: file: tool error: file does not exist")
+	if ts.KindOf(err) != ts.KindTool || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("kind %s", ts.KindOf(err))
 	}
 }

@@ -211,6 +211,9 @@ func (f *listing) read(ctx context.Context, src ToolSource) error {
 	if err != nil {
 		return err
 	}
+	f.specs = specs[:0] // the slice is ours
+	f.calls = make([]Callable, 0, len(specs))
+	f.errs = make([]error, 0, len(specs))
 	seen := make(map[string]struct{}, len(specs))
 	for _, spec := range specs {
 		err := checkName(spec.Name)
@@ -222,14 +225,7 @@ func (f *listing) read(ctx context.Context, src ToolSource) error {
 			continue
 		}
 		seen[spec.Name] = struct{}{}
-		var call Callable
-		err = protect(func() (err error) {
-			call, err = src.Resolve(spec)
-			return err
-		})
-		if err == nil && call == nil {
-			err = fmt.Errorf("%w: the source gave no callable", ErrBadSpec)
-		}
+		call, err := resolve(src, spec)
 		if err != nil {
 			f.problems = append(f.problems, fmt.Errorf("tool %q: %w", spec.Name, err))
 		}
@@ -238,6 +234,20 @@ func (f *listing) read(ctx context.Context, src ToolSource) error {
 		f.errs = append(f.errs, err)
 	}
 	return nil
+}
+
+// resolve asks a source for a callable.
+func resolve(src ToolSource, spec ToolSpec) (call Callable, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			call, err = nil, panicked(v)
+		}
+	}()
+	call, err = src.Resolve(spec)
+	if err == nil && call == nil {
+		err = fmt.Errorf("%w: the source gave no callable", ErrBadSpec)
+	}
+	return call, err
 }
 
 // apply takes listings in, in the order of the layers, and merges once. It returns a *SourceError for each
@@ -249,7 +259,7 @@ func (tb *Toolbox) apply(layers []*layer, found []listing) []error {
 	for i, l := range layers {
 		f := &found[i]
 		if f.err != nil {
-			errs = append(errs, &SourceError{Source: l.name, Op: "discover", Err: f.err})
+			errs = append(errs, sourceError(l.name, "discover", f.err))
 		}
 		if l.removed || f.number <= l.applied {
 			continue // an older listing never replaces a newer one
@@ -266,6 +276,14 @@ func (tb *Toolbox) apply(layers []*layer, found []listing) []error {
 	after()
 	again()
 	return errs
+}
+
+// sourceError is err as the source's, unless it says so itself.
+func sourceError(source, op string, err error) error {
+	if se, ok := err.(*SourceError); ok && se.Source == source {
+		return se
+	}
+	return &SourceError{Source: source, Op: op, Err: err}
 }
 
 // takeLocked makes a listing the layer's own. A failed one keeps the last good one. It returns log lines.
@@ -286,22 +304,19 @@ func (tb *Toolbox) takeLocked(l *layer, f *listing) (notes []func()) {
 	}
 	l.listed, l.listedAt, l.problems, l.stale = true, time.Now(), f.problems, false
 	bindings := make(map[bindingKey]*binding, len(f.specs))
+	fresh := make([]binding, len(f.specs)) // for the tools that were not there before
 	l.listing = make([]*entry, len(f.specs))
 	for i := range f.specs {
-		own := f.specs[i]
+		own := &f.specs[i]
 		key := bindingKey{own.Name, own.wireName()}
 		b := l.bindings[key]
 		if b == nil {
-			b = &binding{}
+			b = &fresh[i]
 		}
 		b.gone.Store(false)
 		delete(l.bindings, key)
 		bindings[key] = b
-		spec := own
-		if spec.Origin.Source == "" {
-			spec.Origin.Source = l.name
-		}
-		l.listing[i] = tb.newEntry(l, spec, own, f.calls[i], f.errs[i], b)
+		l.listing[i] = tb.newEntry(l, own, f.calls[i], f.errs[i], b)
 	}
 	for key, b := range l.bindings {
 		b.gone.Store(true)

@@ -95,7 +95,7 @@ func (tb *Toolbox) mergeLocked() (after func()) {
 	old := tb.snap.Load()
 	m := tb.rank()
 	next := &snapshot{revision: old.revision, byName: m.owners, losers: m.losers, held: m.held}
-	next.order = appearance(old, m.owners, tb.layers)
+	next.order = appearance(old, m, tb.layers)
 	next.shadows = shadowsOf(next)
 	change := difference(old, next)
 	if !change.empty() {
@@ -196,7 +196,8 @@ func (e *entry) marked(provisional bool) *entry {
 
 // appearance orders the owned names: those that stay keep their place, new ones come last, in the order of
 // the layers and within a layer of its listing.
-func appearance(old *snapshot, owners map[string]*entry, layers []*layer) []*entry {
+func appearance(old *snapshot, r ranking, layers []*layer) []*entry {
+	owners := r.owners
 	order := make([]*entry, 0, len(owners))
 	for _, e := range old.order {
 		if now, ok := owners[e.spec.Name]; ok {
@@ -206,7 +207,7 @@ func appearance(old *snapshot, owners map[string]*entry, layers []*layer) []*ent
 	if len(order) == len(owners) {
 		return order
 	}
-	placed := make(map[string]struct{}, len(owners)-len(order))
+	placed := map[string]struct{}{} // new names that more than one layer has
 	for _, l := range layers {
 		for _, e := range l.listing {
 			name := e.spec.Name
@@ -217,10 +218,12 @@ func appearance(old *snapshot, owners map[string]*entry, layers []*layer) []*ent
 			if _, was := old.byName[name]; was {
 				continue
 			}
-			if _, twice := placed[name]; twice {
-				continue
+			if len(r.losers[name]) > 0 {
+				if _, twice := placed[name]; twice {
+					continue
+				}
+				placed[name] = struct{}{}
 			}
-			placed[name] = struct{}{}
 			order = append(order, now)
 		}
 	}

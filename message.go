@@ -14,8 +14,7 @@ func ModelMessage(err error) string {
 	if err == nil {
 		return ""
 	}
-	var te *ToolError
-	if errors.As(err, &te) {
+	if te, ok := outermost(err).(*ToolError); ok {
 		return toolErrorMessage(te)
 	}
 	e := asCallError(err)

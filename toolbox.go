@@ -200,7 +200,7 @@ func (tb *Toolbox) Register(spec ToolSpec, call Callable) (remove func(), err er
 		spec.Origin.Kind = "func"
 	}
 	l := &layer{Layer: Layer{Precedence: precedenceRegistered, Shared: true}, name: registered, registered: true}
-	l.listing = []*entry{tb.newEntry(l, spec, spec, call, nil, &binding{})}
+	l.listing = []*entry{tb.newEntry(l, &spec, call, nil, &binding{})}
 	l.listed = true
 
 	tb.mu.Lock()

@@ -273,8 +273,11 @@ func isCanonical(v any, depth int) bool {
 		return false
 	}
 	switch v := v.(type) {
-	case nil, bool, int64, float64, string, json.Number, Blob:
+	case nil, bool, int64, float64, string, Blob:
 		return true
+	case json.Number:
+		_, err := strconv.ParseInt(string(v), 10, 64)
+		return err != nil && isInteger(string(v))
 	case []any:
 		for _, e := range v {
 			if !isCanonical(e, depth+1) {

@@ -52,14 +52,24 @@ func (s *Server) Call(ctx context.Context, wireName string, args map[string]any,
 	if again {
 		opts.Replay = toolsource.ReplayAlways
 	}
-	d, err := toolsource.Do(ctx, s.bridge, opts, func(ctx context.Context, sess *session) (decoded, error) {
-		return sess.call(ctx, wireName, raw, meta, o.Listed)
-	})
+	do := func() (decoded, error) {
+		return toolsource.Do(ctx, s.bridge, opts, func(ctx context.Context, sess *session) (decoded, error) {
+			return sess.call(ctx, wireName, raw, meta, o.Listed)
+		})
+	}
+	d, err := do()
+	if again && brokeOff(err) {
+		d, err = do()
+	}
 	if err != nil {
 		return toolsource.Result{}, s.callError(o, err, again)
 	}
+	if d.gone {
+		return toolsource.Result{}, s.named(o, &toolsource.CallError{Phase: "resolve", Kind: toolsource.KindUnavailable,
+			Remedy: "list the server's tools again", Err: fmt.Errorf("the server lists no tool %q any more", wireName)})
+	}
 	if len(d.notes) > 0 {
-		s.log.Warn("odd result", "server", s.cfg.ID, "tool", wireName, "notes", s.redact.text(strings.Join(d.notes, "; ")))
+		s.log.Warn("odd result", "tool", wireName, "notes", s.redact.text(strings.Join(d.notes, "; ")))
 	}
 	if d.isError {
 		return toolsource.Result{}, &toolsource.ToolError{Tool: o.Tool, Result: s.redactResult(d.result)}
@@ -71,8 +81,7 @@ func (s *Server) Call(ctx context.Context, wireName string, args map[string]any,
 func (s *session) call(ctx context.Context, name string, args []byte, meta mcp.Meta, listed bool) (decoded, error) {
 	facts, known := s.lists(name)
 	if listed && !known {
-		return decoded{}, &toolsource.CallError{Phase: "resolve", Kind: toolsource.KindUnavailable,
-			Remedy: "list the server's tools again", Err: fmt.Errorf("the server lists no tool %q any more", name)}
+		return decoded{gone: true}, nil // no error here: it says nothing about the session
 	}
 	token := s.reports.add(ctx)
 	defer s.reports.remove(token)
@@ -89,7 +98,7 @@ func (s *session) call(ctx context.Context, name string, args []byte, meta mcp.M
 	d, err := decodeResult(raw, facts.unwrap || !known)
 	if err != nil {
 		return decoded{}, &toolsource.CallError{Phase: "call", Kind: toolsource.KindProtocol, MayHaveRun: true,
-			Remedy: "tell the server's author", Err: s.srv.redact.err(err)}
+			Remedy: tellAuthor, Err: s.srv.redact.err(err)}
 	}
 	return d, nil
 }
@@ -107,17 +116,30 @@ func (s *Server) mayReplay(wireName string, o CallOptions) bool {
 	return o.Grade.D() <= 1 || o.Idempotent && s.cfg.Trust == toolsource.TrustFull
 }
 
-// callError completes an error of a call. One that lost its session after it may have run, and cannot be
-// sent again, has an unknown outcome.
+// brokeOff reports whether a call lost its connection and not its session, which over HTTP are two things.
+// The Bridge sends only the calls again that lost their session.
+func brokeOff(err error) bool {
+	var e *toolsource.CallError
+	var st *StatusError
+	return errors.As(err, &e) && e.Kind == toolsource.KindOutcomeUnknown && !errors.As(err, &st)
+}
+
+// callError completes an error of a call. One that lost its session or its connection after it may have run
+// has an unknown outcome, unless running it twice would not matter.
 func (s *Server) callError(o CallOptions, err error, again bool) error {
 	var e *toolsource.CallError
 	if !errors.As(err, &e) {
 		return s.named(o, &toolsource.CallError{Phase: "call", Kind: toolsource.KindOf(err), MayHaveRun: !errors.Is(err, toolsource.ErrNotReached), Err: s.redact.err(err)})
 	}
 	c := *e
-	if c.Kind == toolsource.KindSessionLost && c.MayHaveRun && !again {
-		c.Kind, c.Phase = toolsource.KindOutcomeUnknown, "call"
-		c.Err = lost{c.Err}
+	switch {
+	case again && c.Kind == toolsource.KindOutcomeUnknown:
+		c.Kind = toolsource.KindUnavailable
+	case again || !c.MayHaveRun:
+	case c.Kind == toolsource.KindSessionLost:
+		c.Kind, c.Phase, c.Err = toolsource.KindOutcomeUnknown, "call", lost{c.Err}
+		fallthrough
+	case c.Kind == toolsource.KindOutcomeUnknown:
 		c.Remedy = fmt.Sprintf("find out whether %s took effect before calling it again; it was not sent a second time", o.Tool)
 	}
 	return s.named(o, &c)

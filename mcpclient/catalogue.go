@@ -158,7 +158,7 @@ func (s *Server) work(ctx context.Context) {
 		}
 		last, due = time.Now(), time.Time{}
 		if err := s.relist(ctx, dirty); err != nil {
-			s.log.Warn("cannot list the tools again after a change", "server", s.cfg.ID, "err", err)
+			s.log.Warn("cannot list the tools again after a change", "err", err)
 			pause = min(max(2*pause, relistRate), relistMax)
 			continue
 		}
@@ -219,7 +219,7 @@ func (s *Server) listOn(ctx context.Context, sess *session) (Listing, error) {
 func (s *Server) tell(w *watcher) {
 	defer func() {
 		if v := recover(); v != nil {
-			s.log.Error("a watcher panicked", "server", s.cfg.ID, "panic", v)
+			s.log.Error("a watcher panicked", "panic", v)
 		}
 	}()
 	w.changed()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -107,8 +108,9 @@ const (
 	defaultMessage    = 10 << 20
 )
 
-// resolved returns the configuration with its defaults filled in, or all that is wrong with it.
+// resolved returns a copy of the configuration with its defaults filled in, or all that is wrong with it.
 func (c ServerConfig) resolved() (ServerConfig, error) {
+	c.Args, c.Env, c.Headers, c.Tools = slices.Clone(c.Args), maps.Clone(c.Env), maps.Clone(c.Headers), maps.Clone(c.Tools)
 	var bad []error
 	wrong := func(field, format string, args ...any) {
 		bad = append(bad, &ConfigError{Server: c.ID, Field: field, File: c.File, Line: c.Line, Err: fmt.Errorf(format, args...)})

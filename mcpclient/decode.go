@@ -16,6 +16,7 @@ import (
 type decoded struct {
 	result  toolsource.Result
 	isError bool
+	gone    bool     // it was not called, since the server does not list it any more
 	notes   []string // what was odd and was put right or kept raw; none of it is fatal
 }
 

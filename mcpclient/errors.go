@@ -42,6 +42,11 @@ const (
 	codeInvalidParams  = -32602
 )
 
+const (
+	signIn     = "sign in again, or give the server a valid token in headers"
+	tellAuthor = "tell the server's author"
+)
+
 // rpcError is what a call gets that the server refused by the protocol.
 func (s *Server) rpcError(r *wire.RPCError) *toolsource.CallError {
 	e := &toolsource.CallError{Phase: "call", Kind: toolsource.KindProtocol, MayHaveRun: true, Err: s.exportRPC(r)}
@@ -69,15 +74,17 @@ func (s *Server) statusError(st *wire.StatusError) *toolsource.CallError {
 	e := &toolsource.CallError{Phase: "call", Kind: toolsource.KindProtocol, RetryAfter: st.RetryAfter, Err: s.exportStatus(st)}
 	switch {
 	case st.Status == 401:
-		e.Kind, e.Remedy = toolsource.KindNeedsAuth, "sign in again, or give the server a valid token in headers"
+		e.Kind, e.Remedy = toolsource.KindNeedsAuth, signIn
 	case st.Status == 403 && strings.Contains(st.WWWAuthenticate, "insufficient_scope"):
 		e.Kind, e.Remedy = toolsource.KindInsufficientScope, "sign in with the scope that the server asks for"
 	case st.Status == 403:
 		e.Kind, e.Remedy = toolsource.KindForbidden, "ask the server's owner for access"
 	case st.Status == 429:
 		e.Kind, e.Remedy = toolsource.KindUnavailable, "wait before the next call"
-	case st.Status >= 500:
-		e.Kind, e.MayHaveRun = toolsource.KindUnavailable, true
+	case st.Status == 503:
+		e.Kind, e.MayHaveRun, e.Remedy = toolsource.KindUnavailable, true, "wait before the next call"
+	case st.Status >= 500: // of a gateway too, behind which it may still run
+		e.Kind, e.MayHaveRun = toolsource.KindOutcomeUnknown, true
 	case st.Status < 300: // accepted, and then no reply of the protocol
 		e.MayHaveRun = true
 	}
@@ -103,8 +110,9 @@ func firstLine(s string) string {
 	return strings.ToValidUTF8(strings.TrimSpace(s), "")
 }
 
-// ConnectError is an attempt to connect that failed. It matches toolsource.ErrPermanent where another
-// attempt cannot help, and ErrNeedsAuth, ErrForbidden and context.DeadlineExceeded where that is why.
+// ConnectError is an attempt to connect, or to list, that failed. It matches toolsource.ErrUnavailable, also
+// ErrPermanent where another attempt cannot help, and ErrNeedsAuth, ErrForbidden and
+// context.DeadlineExceeded where that is why.
 type ConnectError struct {
 	Server string
 	Step   string // "start", "initialize", "tools/list"
@@ -125,6 +133,24 @@ func (e *ConnectError) Error() string {
 // Unwrap is the cause, with what kind of failure it is.
 func (e *ConnectError) Unwrap() []error { return append([]error{e.Err}, e.kinds...) }
 
+// Is matches toolsource.ErrUnavailable.
+func (e *ConnectError) Is(target error) bool { return target == toolsource.ErrUnavailable }
+
+// listError is the error of a listing: what a call function said, without the words that suit a call.
+func (s *Server) listError(err error) error {
+	var have *ConnectError
+	var call *toolsource.CallError
+	if errors.As(err, &have) {
+		return err
+	}
+	e := &ConnectError{Server: s.cfg.ID, Step: "tools/list", Err: s.redact.err(err)}
+	if errors.As(err, &call) && call.Source == "" && call.Err != nil {
+		e.Err, e.Remedy = call.Err, call.Remedy
+	}
+	e.classify()
+	return e
+}
+
 // classify sets what kind of failure to connect it is.
 func (e *ConnectError) classify() {
 	var st *StatusError
@@ -133,7 +159,7 @@ func (e *ConnectError) classify() {
 	}
 	switch st.Status {
 	case 401:
-		e.kinds, e.Remedy = []error{toolsource.ErrNeedsAuth}, "sign in, or give the server a valid token in headers"
+		e.kinds, e.Remedy = []error{toolsource.ErrNeedsAuth}, signIn
 	case 403:
 		e.kinds, e.Remedy = []error{toolsource.ErrForbidden}, "ask the server's owner for access"
 	case 200, 404, 405, 406, 410, 415:

@@ -11,6 +11,12 @@ import (
 // minSecret is the length from which a value is taken out of texts. Shorter ones would blot out words.
 const minSecret = 4
 
+// everyday are values that keep no secret, and without which a text could not be read.
+var everyday = []string{
+	"true", "false", "none", "null", "auto", "always", "never", "info", "debug", "warn", "warning", "error", "trace",
+	"test", "development", "production", "local", "localhost", "disabled", "enabled", "1000", "10000",
+}
+
 // redactor takes a server's secrets out of texts: the values of its environment and headers, the
 // credential behind a scheme such as Bearer, and the query of its address, each also as JSON and as a URL
 // write it.
@@ -19,7 +25,7 @@ type redactor struct{ r *strings.Replacer }
 func newRedactor(c *ServerConfig) redactor {
 	set := map[string]bool{}
 	add := func(s string) {
-		if len(s) < minSecret {
+		if len(s) < minSecret || slices.Contains(everyday, strings.ToLower(s)) {
 			return
 		}
 		set[s] = true

@@ -35,12 +35,14 @@ import (
 	"time"
 
 	"github.com/toolsource/toolsource"
+	"github.com/toolsource/toolsource/internal/childenv"
 	"github.com/toolsource/toolsource/mcpclient/internal/wire"
 )
 
 // Server is one MCP server and the session with it.
 type Server struct {
-	cfg       ServerConfig // complete
+	cfg       ServerConfig      // complete
+	own       toolsource.Limits // as configured, without defaults
 	opt       Options
 	log       *slog.Logger
 	redact    redactor
@@ -64,11 +66,12 @@ type Server struct {
 // New makes a server from its configuration. It does no I/O; all that is wrong with the configuration is
 // in the error, one *ConfigError each.
 func New(cfg ServerConfig, opts *Options) (*Server, error) {
+	own := toolsource.Limits{Silence: cfg.Silence, Ceiling: cfg.Ceiling}
 	cfg, err := cfg.resolved()
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, catalogue: newCatalogue(), failing: map[*func(error)]struct{}{}}
+	s := &Server{cfg: cfg, own: own, catalogue: newCatalogue(), failing: map[*func(error)]struct{}{}}
 	if opts != nil {
 		s.opt = *opts
 	}
@@ -76,9 +79,10 @@ func New(cfg ServerConfig, opts *Options) (*Server, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	s.log = s.log.With("server", cfg.ID)
 	s.redact = newRedactor(&cfg)
 	if cfg.Transport == TransportStdio {
-		s.env = childEnv(cfg.Env, s.opt.LookupEnv)
+		s.env = childenv.Of(cfg.Env, s.opt.LookupEnv)
 	}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.bridge = toolsource.NewBridge(s.connect, &toolsource.BridgeOptions{
@@ -104,6 +108,11 @@ func (s *Server) ID() string { return s.cfg.ID }
 
 // Config is the configuration with its defaults filled in.
 func (s *Server) Config() ServerConfig { return s.cfg }
+
+// Limits are those that the configuration sets for a tool, or for the server. Zero fields are not set.
+func (s *Server) Limits(wireName string) toolsource.Limits {
+	return s.cfg.Tools[wireName].Limits.Or(s.own)
+}
 
 // connect is the Bridge's dial. A failure also frees those who wait for the first listing.
 func (s *Server) connect(ctx context.Context) (*session, error) {
@@ -175,11 +184,7 @@ func (s *Server) List(ctx context.Context) (Listing, error) {
 	if errors.As(context.Cause(ctx), &failed) {
 		return Listing{}, failed.err
 	}
-	var e *ConnectError
-	if errors.As(err, &e) {
-		return Listing{}, err
-	}
-	return Listing{}, fmt.Errorf("mcpclient: server %q: %w", s.cfg.ID, s.redact.err(err))
+	return Listing{}, s.listError(err)
 }
 
 // attemptFailed is why a wait for a listing was given up.

@@ -8,9 +8,11 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -29,6 +31,8 @@ type session struct {
 	era  string // revision that was agreed on
 	info string // name and version that the server gives itself
 
+	live    atomic.Bool // conn and cs are set; until then changes of the list do not count, as it is listed anyway
+	closing atomic.Bool // Close was called: what then fails was not lost
 	reports *reports
 	tools   atomic.Pointer[map[string]toolFacts] // what the last listing says, by wire name
 }
@@ -49,6 +53,7 @@ func (s *session) Err() error {
 
 // Close ends the connection first: the SDK's own Close waits for calls and handlers, which then end.
 func (s *session) Close(ctx context.Context) error {
+	s.closing.Store(true)
 	_ = s.conn.Close()
 	closed := make(chan struct{})
 	go func() { // its owner is this function, as long as ctx lets it wait
@@ -77,8 +82,13 @@ func (s *session) Ping(ctx context.Context) error {
 	return s.srv.redact.err(err)
 }
 
-// codeRejected is the SDK's code for a request that its connection refused to send.
-const codeRejected = -32005
+// The SDK's codes for requests that got no answer: its connection refused to send them, or is closing. A
+// server that answers with one of them is not heard, but for a call, where the slot brings the answer.
+const (
+	codeClosing       = -32003
+	codeServerClosing = -32004
+	codeRejected      = -32005
+)
 
 // lists reports what the last listing says of a tool.
 func (s *session) lists(name string) (toolFacts, bool) {
@@ -127,7 +137,7 @@ func (s *session) raw(ctx context.Context, slot *wire.Slot, res any, err error) 
 			return nil, s.srv.rpcError(slot.RPC)
 		case slot.Bad != nil:
 			return nil, &toolsource.CallError{Phase: "call", Kind: toolsource.KindProtocol, MayHaveRun: true,
-				Remedy: "tell the server's author", Err: s.srv.redact.err(slot.Bad)}
+				Remedy: tellAuthor, Err: s.srv.redact.err(slot.Bad)}
 		}
 		return slot.Raw, nil
 	}
@@ -151,15 +161,47 @@ func (s *session) failure(ctx context.Context, slot *wire.Slot, err error) error
 		}
 		return e
 	}
+	if s.ended(ctx) {
+		if s.closing.Load() {
+			return s.unsent(slot, context.Canceled) // the Bridge knows why
+		}
+		return s.unsent(slot, fmt.Errorf("%w: %w", toolsource.ErrSessionLost, s.Err()))
+	}
+	e := &toolsource.CallError{Phase: "call", Kind: toolsource.KindOutcomeUnknown, MayHaveRun: true, Err: s.srv.redact.err(err)}
+	switch {
+	case errors.Is(err, toolsource.ErrNeedsAuth):
+		e.Kind, e.MayHaveRun, e.Remedy = toolsource.KindNeedsAuth, false, signIn
+	case errors.Is(s.unsent(slot, err), toolsource.ErrNotReached):
+		return s.srv.redact.err(s.unsent(slot, err))
+	case errors.Is(err, toolsource.ErrProtocol):
+		e.Kind, e.Remedy = toolsource.KindProtocol, tellAuthor
+	}
+	return e
+}
+
+// lastWords is how long a connection that failed has to say why.
+const lastWords = 500 * time.Millisecond
+
+// ended reports whether the connection has ended. A child's is given a moment, since a pipe that breaks is
+// seen before the exit that broke it.
+func (s *session) ended(ctx context.Context) bool {
 	select {
 	case <-s.conn.Done():
-		return s.unsent(slot, fmt.Errorf("%w: %w", toolsource.ErrSessionLost, s.Err()))
+		return true
 	default:
 	}
-	if err := s.unsent(slot, err); errors.Is(err, toolsource.ErrNotReached) {
-		return s.srv.redact.err(err)
+	if s.srv.cfg.Transport != TransportStdio {
+		return false
 	}
-	return &toolsource.CallError{Phase: "call", Kind: toolsource.KindProtocol, MayHaveRun: true, Err: s.srv.redact.err(err)}
+	t := time.NewTimer(lastWords)
+	defer t.Stop()
+	select {
+	case <-s.conn.Done():
+		return true
+	case <-ctx.Done():
+	case <-t.C:
+	}
+	return false
 }
 
 func (s *session) unsent(slot *wire.Slot, err error) error {
@@ -202,47 +244,20 @@ func (r *reports) deliver(token string, p toolsource.Progress) {
 }
 
 // dial makes a session: start or connect, shake hands, list. It returns soon after ctx ends; whatever
-// comes later is closed.
+// comes later is closed. A server that refuses the protocol revision and names others is asked again, once,
+// for the best that both know.
 func (s *Server) dial(ctx context.Context) (*session, error) {
 	s.startWorker()
-	sess := &session{srv: s, seq: s.attempts.Add(1), reports: newReports()}
-	t, err := s.transport(sess)
+	sess, err := s.handshake(ctx, s.era())
+	var rpc *RPCError
+	if errors.As(err, &rpc) && ctx.Err() == nil {
+		if other := s.otherEra(rpc); other != "" {
+			sess, err = s.handshake(ctx, other)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	type connected struct {
-		cs  *mcp.ClientSession
-		err error
-	}
-	client := mcp.NewClient(s.implementation(), &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
-	k := &killable{Transport: t, dial: ctx}
-	done := make(chan connected, 1)
-	s.running.Go(func() {
-		cs, err := client.Connect(ctx, k, &mcp.ClientSessionOptions{ProtocolVersion: s.era()})
-		done <- connected{cs, err}
-	})
-	var c connected
-	select {
-	case c = <-done:
-	case <-ctx.Done():
-		c.err = context.Cause(ctx)
-		s.running.Go(func() { // a session that arrives late is closed
-			if late := <-done; late.cs != nil {
-				_ = late.cs.Close()
-			}
-		})
-	}
-	if c.err == nil && ctx.Err() != nil {
-		c.err = context.Cause(ctx)
-		s.running.Go(func() { _ = c.cs.Close() })
-	}
-	sess.conn = t.Conn()
-	s.setConn(sess.conn)
-	if c.err != nil {
-		return nil, s.connectError(ctx, "initialize", sess, c.err)
-	}
-	sess.cs = c.cs
-	sess.describe()
 	l, err := sess.list(ctx)
 	if err != nil {
 		err = s.connectError(ctx, "tools/list", sess, err)
@@ -251,6 +266,60 @@ func (s *Server) dial(ctx context.Context) (*session, error) {
 	}
 	s.catalogue.set(l, sess)
 	return sess, nil
+}
+
+// handshake makes a connection and initialises it.
+func (s *Server) handshake(ctx context.Context, era string) (*session, error) {
+	sess := &session{srv: s, seq: s.attempts.Add(1), reports: newReports()}
+	t, err := s.transport(sess)
+	if err != nil {
+		return nil, err
+	}
+	return sess, s.initialize(ctx, sess, t, era)
+}
+
+// initialize makes a session of a transport.
+func (s *Server) initialize(ctx context.Context, sess *session, t wire.Transport, era string) error {
+	type connected struct {
+		cs  *mcp.ClientSession
+		err error
+	}
+	client := mcp.NewClient(s.implementation(), &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
+	done := make(chan connected, 1) // room for the one result, so that it can come late
+	s.running.Go(func() {
+		cs, err := client.Connect(ctx, t, &mcp.ClientSessionOptions{ProtocolVersion: era})
+		done <- connected{cs, err}
+	})
+	var c connected
+	select {
+	case c = <-done:
+	case <-ctx.Done(): // a connection that comes later is closed by the SDK, since the handshake then fails
+		c.err = context.Cause(ctx)
+	}
+	sess.conn = t.Conn()
+	s.setConn(sess.conn)
+	if c.err != nil {
+		return s.connectError(ctx, "initialize", sess, c.err)
+	}
+	sess.cs = c.cs
+	sess.describe()
+	sess.live.Store(true)
+	return nil
+}
+
+// otherEra is the newest revision that a refusal of ours offers and that we know; "": none.
+func (s *Server) otherEra(refusal *RPCError) string {
+	var data struct{ Supported []string }
+	if json.Unmarshal(refusal.Data, &data) != nil {
+		return ""
+	}
+	asked := s.era()
+	for _, era := range eras {
+		if era != asked && slices.Contains(data.Supported, era) {
+			return era
+		}
+	}
+	return ""
 }
 
 func (s *session) describe() {
@@ -265,42 +334,25 @@ func (s *session) describe() {
 	}
 }
 
-// killable ends a connection that was made after its dial had ended.
-type killable struct {
-	wire.Transport
-	dial context.Context
-}
-
-func (k *killable) Connect(ctx context.Context) (mcp.Connection, error) {
-	c, err := k.Transport.Connect(ctx)
-	if err == nil && k.dial.Err() != nil {
-		_ = c.Close()
-		return nil, context.Cause(k.dial)
-	}
-	return c, err
-}
-
 // connectError ends what there is of a session and says why there is none.
 func (s *Server) connectError(ctx context.Context, step string, sess *session, err error) error {
 	e := &ConnectError{Server: s.cfg.ID, Step: step, Err: err}
+	var st *wire.StatusError
+	var rpc *jsonrpc.Error
+	var call *toolsource.CallError
+	answered := errors.As(err, &rpc) && rpc.Code != codeRejected && rpc.Code != codeClosing && rpc.Code != codeServerClosing
 	tail := ""
 	if conn := sess.conn; conn != nil {
-		ended := false
-		select {
-		case <-conn.Done():
-			ended = true
-		default:
-		}
-		if why := conn.Err(); ended && why != nil {
-			e.Err = why
+		if !answered && sess.ended(ctx) && conn.Err() != nil {
+			e.Err = conn.Err() // with the tail of standard error
 		} else {
 			tail = conn.Stderr()
 		}
 		s.bury(conn)
 	}
-	var st *wire.StatusError
-	var rpc *jsonrpc.Error
 	switch {
+	case errors.As(err, &call) && call.Err != nil:
+		e.Err = call.Err
 	case errors.As(err, &st):
 		e.Err = s.exportStatus(st)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -309,7 +361,7 @@ func (s *Server) connectError(ctx context.Context, step string, sess *session, e
 		if step == "initialize" && s.cfg.Transport == TransportStdio {
 			e.Remedy += "; is it an MCP server on stdio?"
 		}
-	case errors.As(err, &rpc) && rpc.Code != codeRejected && rpc.Code > -32800:
+	case answered:
 		e.Err = &RPCError{Code: rpc.Code, Message: s.redact.text(rpc.Message), Data: rpc.Data}
 	}
 	if tail != "" {
@@ -359,7 +411,7 @@ func (s *Server) transport(sess *session) (wire.Transport, error) {
 		Redact:     s.redact.text,
 		Progress:   sess.reports.deliver,
 		Notify: func(method string, _ json.RawMessage) {
-			if method == "notifications/tools/list_changed" {
+			if method == "notifications/tools/list_changed" && sess.live.Load() {
 				s.catalogue.announce(sess)
 			}
 		},

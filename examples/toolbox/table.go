@@ -7,6 +7,9 @@ import (
 	"unicode/utf8"
 )
 
+// widest is how much of a cell is shown, so that one long signature does not push the other columns away.
+const widest = 56
+
 // A table is printed with its columns aligned; its last column is as wide as it is.
 type table struct {
 	head []string
@@ -15,7 +18,11 @@ type table struct {
 
 func (t *table) add(cells ...string) {
 	for i, c := range cells {
-		cells[i] = strings.Join(strings.Fields(c), " ")
+		c = strings.Join(strings.Fields(c), " ")
+		if r := []rune(c); len(r) > widest && i < len(cells)-1 {
+			c = string(r[:widest-3]) + "..."
+		}
+		cells[i] = c
 	}
 	t.rows = append(t.rows, cells)
 }

@@ -31,11 +31,13 @@ import (
 type Behaviour struct {
 	Name    string // of itself; "": mcptest
 	Version string // protocol revision that it answers to initialize; "": the one it was asked for
+	Only    string // the one protocol revision that it takes in initialize; it refuses others by an error
 	NoTools bool   // declares no tools, and refuses tools/list
 
-	Pages   map[string]json.RawMessage // raw results of tools/list by cursor; nil: the tools of Tools
-	Results map[string]json.RawMessage // raw results of tools/call by tool, before its own tools
-	Errors  map[string]json.RawMessage // raw JSON-RPC errors of tools/call by tool
+	// What follows is written byte for byte, and may be malformed.
+	Pages   map[string]string // results of tools/list by cursor; nil: the tools of Tools
+	Results map[string]string // results of tools/call by tool, before those of Tools
+	Errors  map[string]string // JSON-RPC errors of tools/call by tool, likewise
 
 	Stdout     []string      // written before anything is read, each as it is
 	Stderr     string        // written at the start
@@ -58,6 +60,7 @@ type Behaviour struct {
 
 	// Over HTTP only.
 	SSE             bool   // answers requests by a stream of events
+	Stream          bool   // has a standing stream for GET, which carries list changes
 	Authorization   string // wanted in every request; else 401
 	CallStatus      int    // answers tools/call by this status; 0: as usual
 	CallBody        string // with it
@@ -102,7 +105,10 @@ func Command(t testing.TB, b Behaviour) (command string, args []string, env map[
 	if err != nil {
 		t.Fatal(err)
 	}
-	return exe, nil, map[string]toolsource.Secret{envName: toolsource.Secret(raw)}
+	return exe, nil, map[string]toolsource.Secret{
+		envName:  toolsource.Secret(raw),
+		"GORACE": "atexit_sleep_ms=0", // under the race detector a process would take a second to end
+	}
 }
 
 // Main serves on the standard streams and exits, where the process was started by Command; elsewhere it

@@ -5,14 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"sync"
 )
 
 const session = "mcptest-session"
 
-// Handler serves streamable HTTP in the way of the revisions before 2026-07-28: one session, requests by
-// POST, no stream of its own.
+// Handler serves streamable HTTP in the way of the revisions before 2026-07-28: one session, requests by POST, and a stream for GET where the behaviour has one.
 func Handler(b Behaviour) http.Handler {
 	s := newServer(b)
 	return http.HandlerFunc(s.serveHTTP)
@@ -28,6 +28,12 @@ func (s *server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	case http.MethodPost:
 	case http.MethodDelete:
 		return
+	case http.MethodGet:
+		if s.b.Stream {
+			s.stand(w, r)
+			return
+		}
+		fallthrough
 	default:
 		w.Header().Set("Allow", "POST, DELETE")
 		http.Error(w, "no stream here", http.StatusMethodNotAllowed)
@@ -86,6 +92,8 @@ func (s *server) answer(ctx context.Context, w http.ResponseWriter, m message) {
 			if json.Unmarshal(line, &out) == nil && out.Method == "" {
 				w.Header().Set("Content-Type", "application/json")
 				_, _ = w.Write(line)
+			} else {
+				s.broadcast(line)
 			}
 		})
 		return
@@ -100,4 +108,41 @@ func (s *server) answer(ctx context.Context, w http.ResponseWriter, m message) {
 			f.Flush()
 		}
 	})
+}
+
+// stand keeps a stream for GET open.
+func (s *server) stand(w http.ResponseWriter, r *http.Request) {
+	lines, end := make(chan []byte), r.Context().Done()
+	s.mu.Lock()
+	s.streams[lines] = end
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.streams, lines)
+		s.mu.Unlock()
+	}()
+	w.Header().Set("Content-Type", "text/event-stream")
+	flusher, _ := w.(http.Flusher)
+	for {
+		flusher.Flush()
+		select {
+		case line := <-lines:
+			_, _ = fmt.Fprintf(w, "event: message\ndata: %s\n\n", line)
+		case <-end:
+			return
+		}
+	}
+}
+
+// broadcast sends a notification on every open stream.
+func (s *server) broadcast(line []byte) {
+	s.mu.Lock()
+	streams := maps.Clone(s.streams)
+	s.mu.Unlock()
+	for to, end := range streams {
+		select {
+		case to <- line:
+		case <-end:
+		}
+	}
 }

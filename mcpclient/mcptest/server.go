@@ -44,10 +44,11 @@ type server struct {
 	running map[string]context.CancelFunc // calls by id
 	asked   map[string]chan<- message     // our own requests by id
 	calls   int
+	streams map[chan []byte]<-chan struct{} // open streams for GET, and their ends
 }
 
 func newServer(b Behaviour) *server {
-	return &server{b: b, tools: Tools(), counts: map[string]int{}, running: map[string]context.CancelFunc{}, asked: map[string]chan<- message{}}
+	return &server{b: b, tools: Tools(), counts: map[string]int{}, running: map[string]context.CancelFunc{}, asked: map[string]chan<- message{}, streams: map[chan []byte]<-chan struct{}{}}
 }
 
 // Serve answers on a pair of streams until the input ends, which is no error, or ctx does; the input has
@@ -207,7 +208,7 @@ func (s *server) request(ctx context.Context, m message, write send) (json.RawMe
 			return nil, nil
 		}
 		wait(ctx, s.b.InitDelay)
-		return s.initialize(m.Params), nil
+		return s.initialize(m.Params)
 	case "ping":
 		return json.RawMessage(`{}`), nil
 	case "tools/list":
@@ -222,11 +223,14 @@ func (s *server) request(ctx context.Context, m message, write send) (json.RawMe
 	return nil, &rpcError{Code: -32601, Message: "method not found: " + m.Method}
 }
 
-func (s *server) initialize(params json.RawMessage) json.RawMessage {
+func (s *server) initialize(params json.RawMessage) (json.RawMessage, error) {
 	var p struct {
 		ProtocolVersion string `json:"protocolVersion"`
 	}
 	_ = json.Unmarshal(params, &p)
+	if s.b.Only != "" && p.ProtocolVersion != s.b.Only {
+		return nil, rawError(fmt.Sprintf(`{"code":-32602,"message":"Unsupported protocol version","data":{"supported":[%q],"requested":%q}}`, s.b.Only, p.ProtocolVersion))
+	}
 	if s.b.Version != "" {
 		p.ProtocolVersion = s.b.Version
 	}
@@ -242,7 +246,7 @@ func (s *server) initialize(params json.RawMessage) json.RawMessage {
 		"protocolVersion": p.ProtocolVersion,
 		"capabilities":    capabilities,
 		"serverInfo":      map[string]any{"name": name, "version": "1"},
-	})
+	}), nil
 }
 
 func (s *server) list(params json.RawMessage) (json.RawMessage, error) {
@@ -253,7 +257,7 @@ func (s *server) list(params json.RawMessage) (json.RawMessage, error) {
 		if !ok {
 			return nil, &rpcError{Code: -32602, Message: "unknown cursor " + p.Cursor}
 		}
-		return page, nil
+		return json.RawMessage(page), nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -273,7 +277,7 @@ func (s *server) call(ctx context.Context, m message, write send) (json.RawMessa
 		return nil, rawError(raw)
 	}
 	if raw, ok := s.b.Results[p.Name]; ok {
-		return raw, nil
+		return json.RawMessage(raw), nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -49,6 +49,7 @@ func (c *call) read(into any) { _ = json.Unmarshal(c.args, into) }
 //	close_stdout      closes its output and lives on
 //	storm {n}         n list changes, then the answer
 //	rename {from, to} a tool has another name from now on, and a list change says so
+//	await_list        says that the list changed, and answers once the client has listed again
 //	ask               sends requests to the client, and answers with what came back
 //	meta              structured content is the _meta of the call
 //	env {name}, cwd, pid, stats  about its process; stats counts what was received
@@ -90,6 +91,7 @@ func Tools() []Tool {
 		t("close_stdout", "Closes its output.", open, "null", runCloseStdout),
 		t("storm", "Says that the list changed.", object(`"n":{"type":"integer"}`), "null", runStorm),
 		t("rename", "Renames a tool.", object(`"from":{"type":"string"},"to":{"type":"string"}`, "from", "to"), "null", runRename),
+		t("await_list", "Waits for a listing.", open, "null", runAwaitList),
 		t("ask", "Asks the client.", open, "null", runAsk),
 		t("meta", "Answers with its _meta.", open, reads, func(_ context.Context, c *call) (json.RawMessage, error) {
 			return structured(c.meta), nil
@@ -245,6 +247,22 @@ func runRename(_ context.Context, c *call) (json.RawMessage, error) {
 	s.mu.Unlock()
 	c.write([]byte(listChanged))
 	return text("renamed"), nil
+}
+
+func runAwaitList(ctx context.Context, c *call) (json.RawMessage, error) {
+	lists := func() int {
+		c.server.mu.Lock()
+		defer c.server.mu.Unlock()
+		return c.server.counts["tools/list"]
+	}
+	before := lists()
+	c.write([]byte(listChanged))
+	for lists() == before {
+		if !wait(ctx, 5*time.Millisecond) {
+			return nil, nil
+		}
+	}
+	return text("listed"), nil
 }
 
 // runAsk sends each kind of request with ids that a client may use itself, and answers with the replies.

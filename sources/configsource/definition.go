@@ -14,7 +14,7 @@ import (
 type Definition struct {
 	Spec     toolsource.ToolSpec // Origin.File and Line say where it is declared, if a file does
 	Provider string              // "go", "exec", "file" or a name of Options.Providers; "": "exec" if it has a command, else "go"
-	Config   map[string]any      // what the provider reads: string int64 float64 bool []any map[string]any
+	Config   map[string]any      // what the provider reads: string int64 float64 bool []any map[string]any; env: toolsource.Secret
 
 	places map[string]place // of the provider's keys
 }
@@ -94,9 +94,22 @@ func (def *Definition) take(r *tomldoc.Reader, not []string) {
 			continue
 		}
 		v := r.Get(name)
-		def.Config[name] = v.Plain()
+		def.Config[name] = plainOf(name, v)
 		def.note(name, v)
 	}
+}
+
+// plainOf is a value as plain data. Those of an environment are secrets.
+func plainOf(name string, v *tomldoc.Value) any {
+	plain := v.Plain()
+	if env, ok := plain.(map[string]any); ok && name == "env" {
+		for k, e := range env {
+			if s, ok := e.(string); ok {
+				env[k] = toolsource.Secret(s)
+			}
+		}
+	}
+	return plain
 }
 
 func (def *Definition) note(key string, v *tomldoc.Value) {
@@ -169,15 +182,21 @@ func (s *settings) list(key string) []any {
 	return v
 }
 
+// strMap is a table whose values are strings or secrets.
 func (s *settings) strMap(key string) map[string]string {
 	v, _ := setting[map[string]any](s, key, "a table of strings")
 	out := make(map[string]string, len(v))
 	for k, e := range v {
-		text, ok := e.(string)
-		if !ok && s.err == nil {
-			s.err = badKey(key+"."+k, "", "want a string")
+		switch text := e.(type) {
+		case string:
+			out[k] = text
+		case toolsource.Secret:
+			out[k] = text.Reveal()
+		default:
+			if s.err == nil {
+				s.err = badKey(key+"."+k, "", "want a string")
+			}
 		}
-		out[k] = text
 	}
 	return out
 }

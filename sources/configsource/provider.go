@@ -38,13 +38,12 @@ func goProvider(funcs map[string]toolsource.Callable) Provider {
 	return NewProvider(func(def Definition) (toolsource.Callable, error) {
 		s := settings{config: def.Config}
 		key := "func"
-		if _, ok := def.Config["func"]; !ok {
-			key = "function"
+		if def.Config["function"] != nil {
+			if key = "function"; def.Config["func"] != nil {
+				return nil, badKey("function", "remove one", "is given beside func, which means the same")
+			}
 		}
 		name := s.str(key)
-		if _, both := def.Config["func"]; both && def.Config["function"] != nil {
-			s.err = badKey("function", "remove one", "is given beside func, which means the same")
-		}
 		switch f := funcs[name]; {
 		case s.err != nil:
 			return nil, s.err

@@ -30,7 +30,8 @@ func (t *calls) add(c *call) {
 	t.m[c.num] = c
 }
 
-// take removes a call; whoever gets it is the only one to answer it. nil: it is not under way.
+// take removes a call; whoever gets it is the only one to answer it. nil: it is not under way. Its free is
+// read by the taker only.
 func (t *calls) take(num int64) *call {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -43,6 +44,14 @@ func (t *calls) take(num int64) *call {
 func (t *calls) waiting(c *call) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.m[c.num] == c
+}
+
+// onAnswer sets what frees a call that is answered on another way. It is false if it was already.
+func (t *calls) onAnswer(c *call, free func()) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c.free = free
 	return t.m[c.num] == c
 }
 

@@ -10,6 +10,8 @@ type life struct {
 	done chan struct{} // closed when the connection has ended
 	gone chan struct{} // closed when nothing of it is left
 
+	wg sync.WaitGroup // of the goroutines that spawn started
+
 	mu    sync.Mutex
 	ended bool
 	err   error
@@ -54,4 +56,19 @@ func (l *life) Gone(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// spawn runs f on a goroutine that the end of the connection waits for. After the end it does nothing.
+func (l *life) spawn(f func()) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return false
+	}
+	l.wg.Add(1) // under mu, so never while the end waits
+	go func() {
+		defer l.wg.Done()
+		f()
+	}()
+	return true
 }

@@ -35,7 +35,7 @@ func (l *lineReader) next() (line []byte, long bool, err error) {
 	for {
 		line, found, long := l.cutLine()
 		if found {
-			if line = tidy(line); len(line) > 0 {
+			if line = tidy(line); len(line) > 0 || long {
 				return line, long, nil
 			}
 			continue

@@ -43,10 +43,13 @@ func (c *core) receive(text []byte, own *call) (msg jsonrpc.Message, answered *c
 
 // malformed fails the call that the beginning of a broken message names.
 func (c *core) malformed(text []byte, env envelope, own *call, cause error) (jsonrpc.Message, *call, error) {
-	if env.version.absent() || !env.method.absent() {
+	if !env.method.absent() || env.version.absent() && own == nil {
 		return nil, nil, fmt.Errorf("%w: %w", errNoise, cause)
 	}
 	to := c.addressee(text, env, own)
+	if to == nil && own != nil && !env.id.given(text) {
+		to = c.calls.take(own.num) // whatever it is, it stands in the place of the answer
+	}
 	if to == nil {
 		return nil, nil, fmt.Errorf("%w: %w", errNoise, cause)
 	}

@@ -53,7 +53,7 @@ func scan(text []byte) (envelope, error) {
 	if s.pos == len(text) || text[s.pos] != '{' {
 		return env, errNotObject
 	}
-	if err := s.members(1, (*envelope).member, &env); err != nil {
+	if err := s.members(1, inMessage, &env); err != nil {
 		return env, err
 	}
 	s.space()
@@ -81,7 +81,7 @@ func (env *envelope) member(s *scanner, name []byte, depth int) error {
 		env.inputRequests = span{}
 		start := s.pos
 		if s.pos < len(s.b) && s.b[s.pos] == '{' {
-			if err := s.members(depth+1, (*envelope).resultMember, env); err != nil {
+			if err := s.members(depth+1, inResult, env); err != nil {
 				return err
 			}
 		} else if err := s.value(depth); err != nil {
@@ -132,6 +132,14 @@ func elements(text []byte, f func(element []byte)) error {
 	return nil
 }
 
+// messages calls f with each message of a text that is one message or a batch.
+func messages(text []byte, f func(message []byte)) {
+	text = tidy(text)
+	if len(text) == 0 || text[0] != '[' || elements(text, f) != nil {
+		f(text)
+	}
+}
+
 func (s *scanner) fail(what string) error {
 	if s.pos >= len(s.b) {
 		what = "unexpected end of JSON"
@@ -140,6 +148,13 @@ func (s *scanner) fail(what string) error {
 }
 
 func (s *scanner) space() {
+	if s.pos < len(s.b) && s.b[s.pos] > ' ' {
+		return
+	}
+	s.spaces()
+}
+
+func (s *scanner) spaces() {
 	for s.pos < len(s.b) {
 		switch s.b[s.pos] {
 		case ' ', '\t', '\r', '\n':
@@ -159,9 +174,15 @@ func (s *scanner) next(c byte) bool {
 	return false
 }
 
-// members walks the object at pos, whose values lie at the given depth. each, if there is one, is called
-// at each value and moves past it.
-func (s *scanner) members(depth int, each func(*envelope, *scanner, []byte, int) error, env *envelope) error {
+// What the members of an object are to the envelope.
+const (
+	inside    = iota // nothing
+	inMessage        // its own
+	inResult         // those of result
+)
+
+// members walks the object at pos, whose values lie at the given depth.
+func (s *scanner) members(depth, what int, env *envelope) error {
 	if depth > maxDepth {
 		return errDepth
 	}
@@ -179,18 +200,18 @@ func (s *scanner) members(depth int, each func(*envelope, *scanner, []byte, int)
 		if err != nil {
 			return err
 		}
-		name := s.b[start+1 : s.pos-1]
+		quoted := s.b[start:s.pos]
 		if !s.next(':') {
 			return s.fail("no colon after a member name")
 		}
 		s.space()
-		if each == nil {
+		switch what {
+		case inside:
 			err = s.value(depth)
-		} else {
-			if escaped {
-				name = unescape(s.b[start : start+len(name)+2])
-			}
-			err = each(env, s, name, depth)
+		case inMessage:
+			err = env.member(s, nameOf(quoted, escaped), depth)
+		case inResult:
+			err = env.resultMember(s, nameOf(quoted, escaped), depth)
 		}
 		if err != nil {
 			return err
@@ -203,6 +224,13 @@ func (s *scanner) members(depth int, each func(*envelope, *scanner, []byte, int)
 		}
 		return s.fail("no comma or brace after a member")
 	}
+}
+
+func nameOf(quoted []byte, escaped bool) []byte {
+	if escaped {
+		return unescape(quoted)
+	}
+	return quoted[1 : len(quoted)-1]
 }
 
 func (s *scanner) list(depth int, found *[]span) error {
@@ -242,7 +270,7 @@ func (s *scanner) value(depth int) error {
 		_, err := s.str()
 		return err
 	case c == '{':
-		return s.members(depth+1, nil, nil)
+		return s.members(depth+1, inside, nil)
 	case c == '[':
 		return s.list(depth+1, nil)
 	case c == '-' || c >= '0' && c <= '9':

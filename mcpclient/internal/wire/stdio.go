@@ -158,16 +158,14 @@ type stdioConn struct {
 	backlog []jsonrpc.Message // of a batch; the reading goroutine's own
 	eof     chan struct{}     // closed when nothing more will be read
 	eofOnce sync.Once
-	failing bool           // a write failed and the connection is about to end; under life's mu
-	wg      sync.WaitGroup // of watch and broken
+	failing bool // a write failed and the connection is about to end; under life's mu
 }
 
 func newStdioConn(proc *procgroup.Process, o Options) *stdioConn {
 	c := &stdioConn{core: newCore(o), life: newLife(), proc: proc, eof: make(chan struct{})}
 	c.w.f = proc.Stdin
 	c.lines = lineReader{r: proc.Stdout, max: c.opts.MaxMessage}
-	c.wg.Add(1)
-	go c.watch()
+	c.spawn(c.watch)
 	return c
 }
 
@@ -211,19 +209,12 @@ func (c *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 // broken ends the connection after a failed write, giving the child a moment to say why.
 func (c *stdioConn) broken() {
 	c.life.mu.Lock()
-	first := !c.life.ended && !c.failing
-	if first {
-		c.failing = true
-		c.wg.Add(1) // under the lock that end takes, so never while the end waits
-	}
+	first := !c.failing
+	c.failing = true
 	c.life.mu.Unlock()
-	if !first {
-		return
+	if first {
+		c.spawn(func() { c.finish("closed its standard input") })
 	}
-	go func() {
-		defer c.wg.Done()
-		c.finish("closed its standard input")
-	}()
 }
 
 // Read implements mcp.Connection. What is no message is skipped, logged and counted.
@@ -299,7 +290,6 @@ func (c *stdioConn) tooLong(head []byte) jsonrpc.Message {
 
 // watch ends the connection when the child ends, even if others hold its pipe.
 func (c *stdioConn) watch() {
-	defer c.wg.Done()
 	select {
 	case <-c.proc.Done():
 	case <-c.done:

@@ -380,3 +380,22 @@ func TestSecretsDoNotShow(t *testing.T) {
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+// A megabyte fills the pipe many times over: each time the writer has to wake up again.
+func TestStdioMegabytesThereAndBack(t *testing.T) {
+	p := stdio(t, "plain", Options{})
+	big := `{"x":"` + strings.Repeat("x", 1<<20) + `"}`
+	for range 20 {
+		p.mustEcho(t, big)
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 5 {
+				p.mustEcho(t, big)
+				p.mustEcho(t, `{"small":1}`)
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -4,9 +4,13 @@ package wire
 
 import "os"
 
-// Without non-blocking pipes the queue's goroutine does all writing.
+type writer func(b []byte) (n int, err error)
+
+// Without non-blocking pipes the queue's goroutine does all writing, and waits in it.
+func whenRoom(f *os.File, attempt func(writer) bool) error {
+	for !attempt(f.Write) {
+	}
+	return nil
+}
+
 const canTry = false
-
-func tryWrite(f *os.File, b []byte) (int, error) { return f.Write(b) }
-
-func awaitRoom(*os.File) error { return nil }

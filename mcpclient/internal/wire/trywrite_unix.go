@@ -8,40 +8,29 @@ import (
 	"syscall"
 )
 
-// tryWrite writes what fits into the pipe now. n is 0 and err nil if nothing does.
-func tryWrite(f *os.File, b []byte) (n int, err error) {
-	rc, err := f.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	cerr := rc.Write(func(fd uintptr) bool {
-		for {
-			n, err = syscall.Write(int(fd), b)
-			if !errors.Is(err, syscall.EINTR) {
-				return true
-			}
-		}
-	})
-	if cerr != nil {
-		return 0, cerr
-	}
-	if errors.Is(err, syscall.EAGAIN) {
-		err = nil
-	}
-	return max(n, 0), err
-}
+// writer writes what fits and does not wait: nothing at all is 0 and nil.
+type writer func(b []byte) (n int, err error)
 
-// awaitRoom waits until the pipe takes bytes again or is closed.
-func awaitRoom(f *os.File) error {
+// whenRoom calls attempt, again each time that the pipe takes bytes again, until it reports true. The
+// attempt has to write, or to report true: only a write that finds no room arms the wait for it.
+func whenRoom(f *os.File, attempt func(writer) bool) error {
 	rc, err := f.SyscallConn()
 	if err != nil {
 		return err
 	}
-	asked := false
-	return rc.Write(func(uintptr) bool {
-		was := asked
-		asked = true
-		return was
+	return rc.Write(func(fd uintptr) bool {
+		return attempt(func(b []byte) (int, error) {
+			for {
+				n, err := syscall.Write(int(fd), b)
+				switch {
+				case errors.Is(err, syscall.EINTR):
+				case errors.Is(err, syscall.EAGAIN):
+					return 0, nil
+				default:
+					return max(n, 0), err
+				}
+			}
+		})
 	})
 }
 

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"os"
 	"slices"
 	"sync"
@@ -59,11 +60,16 @@ func (w *lineWriter) write(ctx context.Context, b []byte, slot *Slot) error {
 // direct tries to write on the caller's goroutine, without waiting for room.
 func (w *lineWriter) direct(ctx context.Context, b []byte, slot *Slot) error {
 	slot.setSent(true)
-	n, err := tryWrite(w.f, b)
+	n := 0
+	var werr error
+	err := whenRoom(w.f, func(write writer) bool {
+		n, werr = write(b)
+		return true
+	})
 	if n == 0 {
 		slot.setSent(false)
 	}
-	if err != nil {
+	if err = errors.Join(err, werr); err != nil {
 		return w.fail(err)
 	}
 	w.mu.Lock()
@@ -114,30 +120,38 @@ func (w *lineWriter) startLocked() {
 	go w.drain()
 }
 
-// drain writes until the queue is empty.
+// drain writes until the queue is empty. While it waits for room no line is on its way, so that each can
+// still be taken back.
 func (w *lineWriter) drain() {
 	defer w.wg.Done()
 	var joined []byte
 	for {
-		lines := w.fly()
-		if len(lines) == 0 {
+		empty := false
+		var werr error
+		err := whenRoom(w.f, func(write writer) bool {
+			lines := w.fly()
+			if len(lines) == 0 {
+				empty = true
+				return true
+			}
+			out := lines[0].b[lines[0].off:]
+			if len(lines) > 1 {
+				joined = joined[:0]
+				for _, l := range lines {
+					joined = append(joined, l.b[l.off:]...)
+				}
+				out = joined
+			}
+			var n int
+			n, werr = write(out)
+			w.land(lines, n)
+			return n > 0 || werr != nil
+		})
+		if err = errors.Join(err, werr); err != nil {
+			_ = w.fail(err)
 			return
 		}
-		out := lines[0].b[lines[0].off:]
-		if len(lines) > 1 {
-			joined = joined[:0]
-			for _, l := range lines {
-				joined = append(joined, l.b[l.off:]...)
-			}
-			out = joined
-		}
-		n, err := tryWrite(w.f, out)
-		w.land(lines, n)
-		if err == nil && n < len(out) {
-			err = awaitRoom(w.f)
-		}
-		if err != nil {
-			_ = w.fail(err)
+		if empty {
 			return
 		}
 	}

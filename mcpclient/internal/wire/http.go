@@ -1,0 +1,397 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolsource/toolsource"
+)
+
+// drainAfterReply is how long a stream is still read after its reply, so that its TCP connection can be
+// used again; a server that holds it open longer is cut off.
+const drainAfterReply = 250 * time.Millisecond
+
+// NewHTTP makes a transport for streamable HTTP.
+func NewHTTP(cfg HTTPConfig, o Options) Transport { return &httpTransport{cfg: cfg, opts: o} }
+
+type httpTransport struct {
+	cfg  HTTPConfig
+	opts Options
+	made made
+}
+
+// Conn implements Transport.
+func (t *httpTransport) Conn() Conn { return t.made.get() }
+
+// Connect does no I/O: the first request is the SDK's.
+func (t *httpTransport) Connect(ctx context.Context) (mcp.Connection, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := t.made.begin(); err != nil {
+		return nil, err
+	}
+	b, err := newHTTPBase(t.cfg, t.opts)
+	if err != nil {
+		return nil, err
+	}
+	c := &httpConn{httpBase: b}
+	b.greeted = b.greet
+	t.made.set(c)
+	return c, nil
+}
+
+// httpConn is a connection over streamable HTTP. A call's request runs on the goroutine that makes the
+// call, which also reads its reply; so a call ends with its context and there is nothing to hand over.
+// Goroutines of ours are the watcher of the GET stream and, for a moment each, drains.
+type httpConn struct {
+	*httpBase
+	watching bool // the GET stream has its watcher; under smu
+}
+
+// Read implements mcp.Connection.
+func (c *httpConn) Read(context.Context) (jsonrpc.Message, error) {
+	select {
+	case msg := <-c.incoming:
+		return msg, nil
+	case <-c.done:
+		if err := c.Err(); err != nil {
+			return nil, err
+		}
+		return nil, io.EOF
+	}
+}
+
+// Write implements mcp.Connection. For a request it returns once the reply has been handed over. Its
+// errors cost the one message only.
+func (c *httpConn) Write(ctx context.Context, msg jsonrpc.Message) error {
+	out, err := c.prepare(ctx, msg)
+	if errors.Is(err, errSkip) {
+		return nil
+	}
+	if err != nil {
+		return &rejected{err}
+	}
+	switch {
+	case out.call == nil:
+		err = c.tell(ctx, out)
+	case out.method == methodListen: // the SDK does not wait for its reply
+		if !c.spawn(func() {
+			if err := c.ask(ctx, out); err != nil {
+				c.opts.Logger.Debug("the subscription ended", "err", err)
+			}
+		}) {
+			err = errClosed
+		}
+	default:
+		err = c.ask(ctx, out)
+	}
+	if err == nil {
+		return nil
+	}
+	c.abandon(out)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return &rejected{err}
+}
+
+// tell posts what has no reply.
+func (c *httpConn) tell(ctx context.Context, out outgoing) error {
+	f := c.takeoff(ctx, nil)
+	defer f.land()
+	o := order{method: http.MethodPost, url: c.url, text: out.text, accept: typeJSON + ", " + typeEvents}
+	resp, err := c.do(ctx, f, o)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode/100 != 2 {
+		return c.refused(resp, o)
+	}
+	if out.method == methodInitialized {
+		c.watchOnce()
+	}
+	discard(resp)
+	return nil
+}
+
+// discard reads the little that may stand in a body nobody asked for, so that the connection is kept.
+func discard(resp *http.Response) {
+	if resp.ContentLength >= 0 && resp.ContentLength <= errorBody {
+		_, _ = io.Copy(io.Discard, resp.Body)
+	}
+	_ = resp.Body.Close()
+}
+
+// ask posts a request and reads until its reply is there. The error is the slot itself where the reply
+// went into it.
+func (c *httpConn) ask(ctx context.Context, out outgoing) error {
+	f := c.takeoff(ctx, out.slot())
+	landed := false
+	defer func() {
+		if !landed {
+			f.land()
+		}
+	}()
+	c.calls.onAnswer(out.call, f.cancel)
+	o := order{method: http.MethodPost, url: c.url, text: out.text, accept: typeJSON + ", " + typeEvents}
+	resp, err := c.do(ctx, f, o)
+	if err != nil {
+		return c.orAnswered(out, err)
+	}
+	if out.method == methodInitialize && resp.StatusCode/100 == 2 {
+		if id := resp.Header.Get(headerSession); id != "" {
+			c.smu.Lock()
+			c.sessionID = id
+			c.smu.Unlock()
+		}
+	}
+	mt := mediaType(resp)
+	switch {
+	case resp.StatusCode/100 != 2:
+		return c.refusedCall(f, resp, out, o)
+	case mt == typeJSON:
+		return c.json(ctx, f, resp, out)
+	case mt == typeEvents:
+		var held bool
+		held, err = c.stream(ctx, f, resp, out)
+		landed = held
+		return err
+	}
+	return c.refused(resp, o)
+}
+
+// orAnswered is nil where the reply came on another way meanwhile, which is also why err came.
+func (c *httpConn) orAnswered(out outgoing, err error) error {
+	if c.calls.waiting(out.call) {
+		return err
+	}
+	return nil
+}
+
+// refusedCall tells a JSON-RPC error that only came with an HTTP error status from a refusal.
+func (c *httpConn) refusedCall(f *flight, resp *http.Response, out outgoing, o order) error {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, errorBody))
+	_ = resp.Body.Close()
+	s := resp.StatusCode
+	if s != http.StatusUnauthorized && s != http.StatusForbidden && mediaType(resp) == typeJSON {
+		env, err := scan(body)
+		if num, ok := integer(spanOr(env.id, body)); err == nil && ok && num == out.call.num && env.err.given(body) {
+			return c.take(f, body, out)
+		}
+	}
+	return c.refusal(resp, body, o)
+}
+
+// json reads a reply that is the whole body.
+func (c *httpConn) json(ctx context.Context, f *flight, resp *http.Response, out outgoing) error {
+	defer resp.Body.Close()
+	body, err := readBody(resp, c.opts.MaxMessage)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return c.orAnswered(out, redactError(fmt.Errorf("reading the reply of %s: %w", c.where(), err), c.opts.Redact))
+	}
+	return c.take(f, body, out)
+}
+
+func readBody(resp *http.Response, max int) ([]byte, error) {
+	n := resp.ContentLength
+	if n > int64(max) {
+		return nil, tooLong(max)
+	}
+	if n >= 0 {
+		body := make([]byte, n)
+		_, err := io.ReadFull(resp.Body, body)
+		return body, err
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(max)+1))
+	if err == nil && len(body) > max {
+		err = tooLong(max)
+	}
+	return body, err
+}
+
+func tooLong(max int) error {
+	return fmt.Errorf("%w: a message of more than %d bytes", toolsource.ErrProtocol, max)
+}
+
+// take reads a body that has to hold the call's reply.
+func (c *httpConn) take(f *flight, body []byte, out outgoing) error {
+	done, err := c.acceptAll(f, body, out)
+	switch {
+	case done || !c.calls.waiting(out.call):
+		return err
+	case len(body) == 0:
+		return fmt.Errorf("%w: an empty reply", toolsource.ErrProtocol)
+	}
+	return fmt.Errorf("%w: not a reply to the call: %s", toolsource.ErrProtocol, firstLine(c.excerpt(body)))
+}
+
+// acceptAll reads a text that may be a batch.
+func (c *httpConn) acceptAll(f *flight, text []byte, out outgoing) (done bool, err error) {
+	messages(text, func(m []byte) {
+		if d, e := c.accept(f, m, out); d {
+			done, err = true, e
+		}
+	})
+	return done, err
+}
+
+// accept reads one message of an answer. done says that it was the call's reply, and the error is then
+// the slot if the reply went into it.
+func (c *httpConn) accept(f *flight, text []byte, out outgoing) (done bool, err error) {
+	msg, answered, rerr := c.receive(text, out.call)
+	if done, err = c.settle(f, msg, answered, out); !done && msg == nil {
+		c.unusable(text, rerr)
+	}
+	return done, err
+}
+
+// acceptHead reads the head of a message over the cap.
+func (c *httpConn) acceptHead(f *flight, head []byte, out outgoing) (done bool, err error) {
+	msg, answered, _ := c.malformedHead(head, out.call)
+	return c.settle(f, msg, answered, out)
+}
+
+func (c *httpConn) settle(f *flight, msg jsonrpc.Message, answered *call, out outgoing) (done bool, err error) {
+	if answered != nil && answered == out.call {
+		if r, ok := msg.(*jsonrpc.Response); ok && out.call.slot != nil && r.Error == error(out.call.slot) {
+			return true, out.call.slot
+		}
+		c.push(f, msg)
+		return true, nil
+	}
+	c.other(f, msg, answered)
+	return false, nil
+}
+
+// other passes on what came on a stream that it does not belong to.
+func (c *httpConn) other(f *flight, msg jsonrpc.Message, answered *call) {
+	if msg == nil {
+		return
+	}
+	c.push(f, msg)
+	if answered != nil && answered.free != nil {
+		answered.free()
+	}
+}
+
+// stream reads events until the call's reply, resuming a stream that was cut where the server gave its
+// events ids. held says that the flight goes on to drain the stream.
+func (c *httpConn) stream(ctx context.Context, f *flight, resp *http.Response, out outgoing) (held bool, err error) {
+	var pos position
+	for {
+		done, err := c.follow(f, resp, out, &pos)
+		if done {
+			return c.drain(f, resp), err
+		}
+		_ = resp.Body.Close()
+		if !c.calls.waiting(out.call) {
+			return false, nil // answered on another way
+		}
+		if err == nil {
+			err = io.ErrUnexpectedEOF
+		}
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		if pos.id == "" || f.ctx.Err() != nil {
+			return false, redactError(fmt.Errorf("%s ended the stream without the reply: %w", c.where(), err), c.opts.Redact)
+		}
+		if resp, err = c.resume(ctx, f, &pos); err != nil {
+			return false, c.orAnswered(out, err)
+		}
+	}
+}
+
+// drain keeps reading for a moment after the reply, on a goroutine that owns the flight from then on.
+func (c *httpConn) drain(f *flight, resp *http.Response) (held bool) {
+	f.stop()
+	held = c.spawn(func() {
+		defer f.cancel()
+		t := time.AfterFunc(drainAfterReply, f.cancel)
+		defer t.Stop()
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+	})
+	if !held {
+		_ = resp.Body.Close()
+	}
+	return held
+}
+
+// position is how far a stream was read.
+type position struct {
+	id    string
+	retry time.Duration
+	moved bool // an event came with an id since the stream was opened
+	stuck int  // resumptions since then
+}
+
+// follow reads events until the call's reply or the stream's end.
+func (c *httpConn) follow(f *flight, resp *http.Response, out outgoing, pos *position) (done bool, err error) {
+	er := c.events.Get().(*eventReader)
+	er.reset(resp.Body)
+	defer c.putEvents(er)
+	for {
+		ev, err := er.next()
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return false, err
+		}
+		pos.note(ev)
+		if !ev.isMessage() {
+			continue
+		}
+		if ev.long {
+			if done, err := c.acceptHead(f, ev.data, out); done {
+				return true, err
+			}
+			continue
+		}
+		if done, err := c.acceptAll(f, ev.data, out); done {
+			return true, err
+		}
+	}
+}
+
+func (b *httpBase) malformedHead(head []byte, own *call) (jsonrpc.Message, *call, error) {
+	env, _ := scan(head)
+	cause := tooLong(b.opts.MaxMessage)
+	b.noise.add(head, cause)
+	return b.malformed(head, env, own, cause)
+}
+
+func (e *event) isMessage() bool {
+	return len(e.data) > 0 && (e.name == "" || e.name == "message")
+}
+
+func (p *position) note(ev event) {
+	if ev.hasID {
+		p.moved = p.moved || ev.id != p.id
+		p.id = ev.id
+	}
+	if ev.retry > 0 {
+		p.retry = ev.retry
+	}
+}
+
+// putEvents keeps a reader for the next stream, unless a large message has blown it up.
+func (b *httpBase) putEvents(er *eventReader) {
+	if cap(er.data)+cap(er.line) > 256<<10 {
+		er.data, er.line = nil, nil
+	}
+	er.r.Reset(nil)
+	b.events.Put(er)
+}

@@ -1,0 +1,168 @@
+//go:build unix
+
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+// naiveLines is the specification of lineReader.
+func naiveLines(in []byte, max int) (lines []string) {
+	parts := bytes.Split(in, []byte("\n"))
+	for i, p := range parts {
+		if len(p) > max {
+			lines = append(lines, "LONG")
+			continue
+		}
+		if p = tidy(p); len(p) > 0 {
+			lines = append(lines, string(p))
+		}
+		_ = i
+	}
+	return lines
+}
+
+func readLines(t *testing.T, r io.Reader, max int) (lines []string) {
+	l := lineReader{r: r, max: max}
+	for {
+		line, long, err := l.next()
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				t.Fatal(err)
+			}
+			return lines
+		}
+		if long {
+			lines = append(lines, "LONG")
+		} else {
+			lines = append(lines, string(line))
+		}
+		if len(l.buf) > 4*max+2*firstBuffer {
+			t.Fatalf("the buffer has %d bytes for lines of %d", len(l.buf), max)
+		}
+	}
+}
+
+func FuzzLines(f *testing.F) {
+	f.Add([]byte("a\nb\r\n\n  c  \n\xEF\xBB\xBF{}\nlast"), uint8(3))
+	f.Add([]byte(strings.Repeat("x", 300)+"\ny\n"), uint8(100))
+	f.Fuzz(func(t *testing.T, in []byte, max uint8) {
+		want := naiveLines(in, int(max))
+		for _, r := range []io.Reader{bytes.NewReader(in), iotest.OneByteReader(bytes.NewReader(in)), iotest.DataErrReader(bytes.NewReader(in))} {
+			got := readLines(t, r, int(max))
+			if strings.Join(got, "\n") != strings.Join(want, "\n") {
+				t.Fatalf("%q, max %d: got %q, want %q", in, max, got, want)
+			}
+		}
+	})
+}
+
+func TestLineBufferGrowsAndShrinks(t *testing.T) {
+	pr, pw := io.Pipe()
+	l := lineReader{r: pr, max: 1 << 20}
+	put := func(s string) {
+		go func() { _, _ = io.WriteString(pw, s+"\n") }()
+		if line, _, err := l.next(); err != nil || string(line) != s {
+			t.Fatal(err)
+		}
+	}
+	put("a")
+	if len(l.buf) != firstBuffer {
+		t.Fatalf("starts with %d", len(l.buf))
+	}
+	put(strings.Repeat("b", 1<<20))
+	if len(l.buf) < 1<<20 {
+		t.Fatalf("grew to %d", len(l.buf))
+	}
+	for range 8 * shrinkWindow {
+		put("c")
+	}
+	if len(l.buf) != firstBuffer {
+		t.Fatalf("still holds %d", len(l.buf))
+	}
+}
+
+// naiveEvents reads events by the letter of the specification.
+func naiveEvents(in string) (events []string) {
+	in = strings.TrimPrefix(in, string(bom))
+	in = strings.ReplaceAll(strings.ReplaceAll(in, "\r\n", "\n"), "\r", "\n")
+	lines := strings.Split(in, "\n")
+	var data []string
+	name := ""
+	for _, line := range lines[:len(lines)-1] { // what no line end follows is not a line yet
+		if line == "" {
+			if d := strings.Join(data, "\n"); d != "" {
+				events = append(events, name+"|"+d)
+			}
+			data, name = nil, ""
+			continue
+		}
+		k, v, _ := strings.Cut(line, ":")
+		v = strings.TrimPrefix(v, " ")
+		switch k {
+		case "data":
+			data = append(data, v)
+		case "event":
+			name = v
+		}
+	}
+	return events
+}
+
+func readEvents(t *testing.T, r io.Reader, max int) (events []string) {
+	e := &eventReader{r: bufioReader(), max: max}
+	e.reset(r)
+	for {
+		ev, err := e.next()
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				t.Fatal(err)
+			}
+			return events
+		}
+		if len(ev.data) > 0 {
+			events = append(events, ev.name+"|"+string(ev.data))
+		}
+	}
+}
+
+func FuzzEvents(f *testing.F) {
+	f.Add("\xEF\xBB\xBF: hi\r\ndata: a\r\ndata:b\rdata\n\nevent: x\ndata: c\n\nid: 1\nretry: 5\n\ndata: cut")
+	f.Add("data: a\r\n\r\ndata: b\r\rdata: c\n\n")
+	f.Fuzz(func(t *testing.T, in string) {
+		want := naiveEvents(in)
+		for _, r := range []io.Reader{strings.NewReader(in), iotest.OneByteReader(strings.NewReader(in))} {
+			if got := readEvents(t, r, 1<<20); strings.Join(got, "\x00") != strings.Join(want, "\x00") {
+				t.Fatalf("%q: got %q, want %q", in, got, want)
+			}
+		}
+	})
+}
+
+func TestEventsOverTheCap(t *testing.T) {
+	e := &eventReader{r: bufioReader(), max: 5000}
+	for _, tt := range []struct {
+		in, why string
+	}{
+		{"data: " + strings.Repeat("x", 1<<20) + "\n\n", "one line"},
+		{strings.Repeat("data: "+strings.Repeat("x", 1000)+"\n", 1000) + "\n", "many lines"},
+		{"data: " + strings.Repeat("x", 4990) + "\ndata: " + strings.Repeat("x", 4990) + "\n\n", "two lines"},
+	} {
+		e.reset(strings.NewReader(tt.in + "data: next\n\n"))
+		ev, err := e.next()
+		if err != nil || !ev.long || !bytes.HasPrefix(ev.data, []byte("xxx")) {
+			t.Errorf("%s: %v, long %v, %d bytes", tt.why, err, ev.long, len(ev.data))
+		}
+		if cap(e.data)+cap(e.line) > 64<<10 {
+			t.Errorf("%s: %d bytes are held", tt.why, cap(e.data)+cap(e.line))
+		}
+		if ev, err = e.next(); err != nil || ev.long || string(ev.data) != "next" {
+			t.Errorf("%s: the next event is %q, %v", tt.why, ev.data, err)
+		}
+	}
+}
