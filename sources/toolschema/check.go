@@ -22,7 +22,7 @@ const (
 type spot struct {
 	up       *spot
 	key      string
-	index    int // -1: key counts
+	index    int  // -1: key counts
 	optional bool // may be left out
 }
 
