@@ -23,7 +23,7 @@ func checkWatch(ctx context.Context, s *subject) error {
 			}
 		})
 		if !ok || stop == nil {
-			return errors.New("Watch gives no stop function")
+			return errors.New("the stop function is nil")
 		}
 		stop()
 		after.Store(true)
