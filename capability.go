@@ -61,17 +61,24 @@ type Decorator interface {
 	Unwrap() ToolSource
 }
 
-// A mapping decorator shows its inner source's tools as others. Inner gives the inner spec for one of the
-// decorator's own, Outer the other way round; ok is false for a tool that the decorator does not have.
+// Mapper is a decorator that shows its inner source's tools as others. Inner gives the inner spec for one of
+// the decorator's own, Outer the other way round; ok is false for a tool that the decorator does not have.
 // A decorator without it passes specs and names as they are.
-type mapping interface {
+type Mapper interface {
+	Decorator
 	Inner(spec ToolSpec) (inner ToolSpec, ok bool)
 	Outer(name string) (outer string, ok bool)
 }
 
+// maxChain bounds how far Unwrap is followed, so that a chain without end is no call without end.
+const maxChain = 100
+
 // find looks for a capability on src and down its chain.
 func find[C ToolSource](src ToolSource) (c C, ok bool) {
-	for src != nil {
+	for range maxChain {
+		if src == nil {
+			break
+		}
 		if c, ok = src.(C); ok {
 			return c, true
 		}
@@ -130,22 +137,22 @@ func Offered(ctx context.Context, src ToolSource, spec ToolSpec) (ok bool) {
 			ok = false
 		}
 	}()
-	for src != nil {
+	for range maxChain {
 		if g, isGate := src.(Gate); isGate && !g.Offers(ctx, spec) {
 			return false
 		}
 		d, isDecorator := src.(Decorator)
-		if !isDecorator {
+		if !isDecorator || d.Unwrap() == nil {
 			return true
 		}
-		if m, maps := src.(mapping); maps {
+		if m, maps := src.(Mapper); maps {
 			if spec, ok = m.Inner(spec); !ok {
 				return false
 			}
 		}
 		src = d.Unwrap()
 	}
-	return true
+	return false
 }
 
 // gated reports whether a gate stands anywhere in the chain.
@@ -162,16 +169,18 @@ func IsBounded(src ToolSource) bool {
 
 // Claims lists the names that a source owns before its first listing, under the names that the decorators
 // of the chain give them.
-func Claims(src ToolSource) []string {
+func Claims(src ToolSource) []string { return claims(src, maxChain) }
+
+func claims(src ToolSource, steps int) []string {
 	if c, ok := src.(Claimer); ok {
 		return c.Claims()
 	}
 	d, ok := src.(Decorator)
-	if !ok {
+	if !ok || steps == 0 {
 		return nil
 	}
-	names := Claims(d.Unwrap())
-	m, ok := src.(mapping)
+	names := claims(d.Unwrap(), steps-1)
+	m, ok := src.(Mapper)
 	if !ok {
 		return names
 	}
@@ -195,7 +204,7 @@ func StatusOf(src ToolSource) (st SourceStatus, ok bool) {
 // CloseSource closes the outermost source of the chain that can be closed; such a source closes what it
 // wraps. Without one it does nothing.
 func CloseSource(src ToolSource) error {
-	for src != nil {
+	for range maxChain {
 		if c, ok := src.(io.Closer); ok {
 			return c.Close()
 		}

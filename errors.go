@@ -109,12 +109,12 @@ func KindOf(err error) Kind {
 	if err == nil {
 		return ""
 	}
-	var ce *CallError
-	if errors.As(err, &ce) && ce.Kind != "" {
-		return ce.Kind
-	}
-	var te *ToolError
-	if errors.As(err, &te) {
+	switch e := outermost(err).(type) {
+	case *CallError:
+		if e.Kind != "" {
+			return e.Kind
+		}
+	case *ToolError:
 		return KindTool
 	}
 	for _, e := range kinds {
@@ -123,6 +123,21 @@ func KindOf(err error) Kind {
 		}
 	}
 	return KindTool
+}
+
+// outermost is the first *CallError or *ToolError in a chain; nil if there is none.
+func outermost(err error) error {
+	var ce *CallError
+	var te *ToolError
+	errors.As(err, &ce)
+	errors.As(err, &te)
+	switch {
+	case ce == nil && te == nil:
+		return nil
+	case ce == nil, te != nil && errors.Is(te, error(ce)):
+		return te
+	}
+	return ce
 }
 
 // CallError is a call that did not get its tool's answer.

@@ -3,6 +3,7 @@ package toolsource
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 )
 
@@ -105,8 +106,8 @@ func nonNil(b []byte) []byte {
 // Value makes a result for sources that have only a value. It brings v into the types that Result.Value
 // lists: Go integers become int64, or json.Number where they do not fit; slices and string-keyed maps
 // become []any and map[string]any; []byte becomes a Blob; structs and whatever else encoding/json can
-// write become what it reads back, integers exact. What cannot be written at all (a channel, NaN) becomes
-// its fmt text.
+// write become what it reads back, integers exact. What cannot be written at all (a channel) becomes its fmt
+// text. NaN and Inf stay what they are: a program may use them, and only JSON cannot.
 func Value(v any) Result { return Result{Value: canonical(v)} }
 
 // Text is the result as text for a model: the text of its blocks, one after another on lines of their own,
@@ -147,7 +148,7 @@ func valueText(v any) string {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return ""
+		return fmt.Sprint(v)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -28,14 +28,14 @@ func Arguments(args map[string]any) (map[string]any, error) {
 	return m, nil
 }
 
-// A path leads to a value inside the arguments; it is only written out for an error.
-type path struct {
-	up    *path
+// An argPath leads to a value inside the arguments; it is only written out for an error.
+type argPath struct {
+	up    *argPath
 	key   string
 	index int // -1: key counts
 }
 
-func (p *path) String() string {
+func (p *argPath) String() string {
 	if p == nil {
 		return "arguments"
 	}
@@ -53,11 +53,11 @@ func (p *path) String() string {
 	return s
 }
 
-func badArgument(p *path, format string, a ...any) error {
+func badArgument(p *argPath, format string, a ...any) error {
 	return fmt.Errorf("%w: %s %s", ErrBadArguments, p, fmt.Sprintf(format, a...))
 }
 
-func argument(v any, at *path, depth int) (any, error) {
+func argument(v any, at *argPath, depth int) (any, error) {
 	if depth > maxDepth {
 		return nil, badArgument(at, "is nested more than %d deep, or holds itself", maxDepth)
 	}
@@ -85,7 +85,7 @@ func argument(v any, at *path, depth int) (any, error) {
 	return argumentByKind(reflect.ValueOf(v), at, depth)
 }
 
-func finite(f float64, at *path) (any, error) {
+func finite(f float64, at *argPath) (any, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil, badArgument(at, "is %v, which JSON cannot express", f)
 	}
@@ -94,7 +94,7 @@ func finite(f float64, at *path) (any, error) {
 
 // exactNumber is an int64 where the number is an integer that fits, a json.Number for one that does not,
 // else a float64.
-func exactNumber(n json.Number, at *path) (any, error) {
+func exactNumber(n json.Number, at *argPath) (any, error) {
 	s := n.String()
 	if !json.Valid([]byte(s)) || s == "" || s[0] != '-' && (s[0] < '0' || s[0] > '9') {
 		return nil, badArgument(at, "is the number %q, which is not one", s)
@@ -121,7 +121,7 @@ func isInteger(s string) bool {
 	return true
 }
 
-func compactRaw(raw json.RawMessage, at *path) (any, error) {
+func compactRaw(raw json.RawMessage, at *argPath) (any, error) {
 	if raw == nil {
 		return nil, nil
 	}
@@ -136,10 +136,10 @@ func compactRaw(raw json.RawMessage, at *path) (any, error) {
 }
 
 // argumentMap copies m only from the first member on that has to change.
-func argumentMap(m map[string]any, at *path, depth int) (any, error) {
+func argumentMap(m map[string]any, at *argPath, depth int) (any, error) {
 	var out map[string]any
 	for k, e := range m {
-		c, err := argument(e, &path{up: at, key: k, index: -1}, depth+1)
+		c, err := argument(e, &argPath{up: at, key: k, index: -1}, depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -159,10 +159,10 @@ func argumentMap(m map[string]any, at *path, depth int) (any, error) {
 	return out, nil
 }
 
-func argumentSlice(s []any, at *path, depth int) (any, error) {
+func argumentSlice(s []any, at *argPath, depth int) (any, error) {
 	var out []any
 	for i, e := range s {
-		c, err := argument(e, &path{up: at, index: i}, depth+1)
+		c, err := argument(e, &argPath{up: at, index: i}, depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -203,7 +203,7 @@ func identical(a, b any) bool {
 	return false
 }
 
-func argumentByKind(v reflect.Value, at *path, depth int) (any, error) {
+func argumentByKind(v reflect.Value, at *argPath, depth int) (any, error) {
 	switch v.Kind() {
 	case reflect.Bool:
 		return v.Bool(), nil
@@ -221,7 +221,7 @@ func argumentByKind(v reflect.Value, at *path, depth int) (any, error) {
 		}
 		out := make([]any, v.Len())
 		for i := range out {
-			c, err := argument(v.Index(i).Interface(), &path{up: at, index: i}, depth+1)
+			c, err := argument(v.Index(i).Interface(), &argPath{up: at, index: i}, depth+1)
 			if err != nil {
 				return nil, err
 			}
@@ -238,7 +238,7 @@ func argumentByKind(v reflect.Value, at *path, depth int) (any, error) {
 		out := make(map[string]any, v.Len())
 		for it := v.MapRange(); it.Next(); {
 			k := it.Key().String()
-			c, err := argument(it.Value().Interface(), &path{up: at, key: k, index: -1}, depth+1)
+			c, err := argument(it.Value().Interface(), &argPath{up: at, key: k, index: -1}, depth+1)
 			if err != nil {
 				return nil, err
 			}
@@ -273,8 +273,11 @@ func isCanonical(v any, depth int) bool {
 		return false
 	}
 	switch v := v.(type) {
-	case nil, bool, int64, float64, string, json.Number, Blob:
+	case nil, bool, int64, float64, string, Blob:
 		return true
+	case json.Number:
+		_, err := strconv.ParseInt(string(v), 10, 64)
+		return err != nil && isInteger(string(v))
 	case []any:
 		for _, e := range v {
 			if !isCanonical(e, depth+1) {

@@ -1,0 +1,447 @@
+package toolsource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Layer is a source with its place in the merge. A layer attached is owned by the Toolbox, which closes its
+// source on Remove and Close; one refused is still the caller's.
+type Layer struct {
+	Source     ToolSource
+	Precedence Precedence
+	Order      int           // within a level the higher Order wins, then the later layer
+	Shared     bool          // Close leaves it open
+	Limit      time.Duration // longest that a listing of it may take; 0: Options.Discover
+}
+
+// A binding is the identity of a tool within its layer. It outlives listings, so that a callable handed out
+// earlier knows whether its tool is there.
+type binding struct{ gone atomic.Bool }
+
+// bindingKey tells a layer's tools apart: a name that stands for another tool of the server is another tool.
+type bindingKey struct{ name, wire string }
+
+// A layer is an attached Layer and what its source listed. Its fields are guarded by Toolbox.mu, except
+// those that never change after attaching and the atomic ones.
+type layer struct {
+	Layer
+	name       string
+	seq        uint64 // order of attaching, from 1
+	registered bool   // made by Register
+	bounded    bool   // its callables end by themselves
+	gated      bool   // a gate is asked before each call
+	private    bool   // of a user's own source
+	claims     map[string]struct{}
+
+	inFlight  atomic.Int64
+	abandoned atomic.Int64 // callables that outlived their call and still run
+
+	listed    bool // a listing was good once
+	listing   []*entry
+	listedAt  time.Time
+	bindings  map[bindingKey]*binding
+	problems  []error
+	err       error // of the last listing; nil: it was good
+	down      bool  // its last listing failed or it says that it is not available
+	since     time.Time
+	stale     bool   // it announced a change that was not taken in
+	started   uint64 // listings begun
+	applied   uint64 // the latest listing that was taken in
+	removed   bool
+	relisting bool // the background worker is there
+	again     bool // another change came meanwhile
+	stopWatch func()
+}
+
+// Add attaches layers. It discovers them side by side and merges them in argument order. A source that fails
+// stays attached, its names stay its own, and its tools join when it comes up; Add then returns one
+// *SourceError per source that failed, joined, and the others are in. A layer is refused, and stays the
+// caller's, if its source is nil, has no name, or has the name of one that is attached.
+func (tb *Toolbox) Add(ctx context.Context, layers ...Layer) error {
+	attached := make([]*layer, 0, len(layers))
+	errs := make([]error, 0)
+	for i, la := range layers {
+		l, err := tb.prepare(la, i)
+		if err == nil {
+			err = tb.attach(l)
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		attached = append(attached, l)
+	}
+	found := make([]listing, len(attached))
+	var wg sync.WaitGroup
+	for i, l := range attached {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			found[i] = tb.discover(ctx, l, tb.watch)
+		}()
+	}
+	wg.Wait()
+	errs = append(errs, tb.apply(attached, found)...)
+	return errors.Join(errs...)
+}
+
+// prepare asks a source what has to be known before it is attached.
+func (tb *Toolbox) prepare(la Layer, i int) (*layer, error) {
+	if la.Source == nil {
+		return nil, &SourceError{Source: fmt.Sprintf("layer %d", i), Op: "add", Err: errors.New("the source is nil")}
+	}
+	l := &layer{Layer: la, bindings: map[bindingKey]*binding{}, since: time.Now()}
+	var claims []string
+	err := protect(func() error {
+		l.name = la.Source.Name()
+		l.bounded, l.gated = IsBounded(la.Source), gated(la.Source)
+		claims = Claims(la.Source)
+		return nil
+	})
+	if err != nil {
+		return nil, &SourceError{Source: fmt.Sprintf("layer %d", i), Op: "add", Err: err}
+	}
+	if l.name == "" {
+		return nil, &SourceError{Source: fmt.Sprintf("layer %d", i), Op: "add", Err: errors.New("the source has no name")}
+	}
+	l.claims = make(map[string]struct{}, len(claims))
+	for _, c := range claims {
+		l.claims[c] = struct{}{}
+	}
+	return l, nil
+}
+
+func (tb *Toolbox) attach(l *layer) error {
+	tb.mu.Lock()
+	if tb.closed.Load() {
+		tb.mu.Unlock()
+		return &SourceError{Source: l.name, Op: "add", Err: ErrClosed}
+	}
+	if tb.layerLocked(l.name) != nil {
+		tb.mu.Unlock()
+		return &SourceError{Source: l.name, Op: "add", Err: ErrDuplicateSource}
+	}
+	tb.attachLocked(l)
+	tb.mu.Unlock()
+	return nil
+}
+
+func (tb *Toolbox) attachLocked(l *layer) {
+	tb.seq++
+	l.seq = tb.seq
+	tb.layers = append(tb.layers, l)
+}
+
+// layerLocked finds an attached source by name.
+func (tb *Toolbox) layerLocked(name string) *layer {
+	for _, l := range tb.layers {
+		if !l.registered && l.name == name {
+			return l
+		}
+	}
+	return nil
+}
+
+// A listing is what one discovery of a layer gave.
+type listing struct {
+	number   uint64 // of the layer's listings; a later one has a higher number
+	specs    []ToolSpec
+	calls    []Callable
+	errs     []error // of Resolve, by index
+	problems []error
+	err      error
+}
+
+// discover lists a layer's source on a goroutine of its own and waits for it no longer than ctx and the
+// layer's limit allow. A source that ignores its context is left behind.
+// before runs there first, for what might block as well.
+func (tb *Toolbox) discover(ctx context.Context, l *layer, before ...func(*layer)) listing {
+	tb.mu.Lock()
+	l.started++
+	number := l.started
+	tb.mu.Unlock()
+
+	limit := l.Limit
+	if limit <= 0 {
+		limit = tb.o.Discover
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w after %s", ErrTimeout, limit))
+	defer cancel()
+	stop := context.AfterFunc(tb.ctx, cancel)
+	defer stop()
+
+	done := make(chan listing, 1)
+	go func() {
+		var found listing
+		for _, f := range before {
+			f(l)
+		}
+		found.err = protect(func() error { return found.read(ctx, l.Source) })
+		done <- found
+	}()
+	var found listing
+	select {
+	case found = <-done:
+	case <-ctx.Done():
+		select {
+		case found = <-done:
+		default:
+			found = listing{err: context.Cause(ctx)}
+			if tb.ctx.Err() != nil {
+				found.err = ErrClosed
+			}
+		}
+	}
+	found.number = number
+	return found
+}
+
+// read asks the source for its specs and their callables, and leaves out tools that cannot be offered.
+func (f *listing) read(ctx context.Context, src ToolSource) error {
+	if !src.Available() {
+		return fmt.Errorf("%w: the source says that it cannot contribute tools now", ErrUnavailable)
+	}
+	specs, err := src.Discover(ctx)
+	if err != nil {
+		return err
+	}
+	f.specs = specs[:0] // the slice is ours
+	f.calls = make([]Callable, 0, len(specs))
+	f.errs = make([]error, 0, len(specs))
+	seen := make(map[string]struct{}, len(specs))
+	for _, spec := range specs {
+		err := checkName(spec.Name)
+		if _, twice := seen[spec.Name]; err == nil && twice {
+			err = fmt.Errorf("%w: the source lists %q twice, the first is kept", ErrBadSpec, spec.Name)
+		}
+		if err != nil {
+			f.problems = append(f.problems, err)
+			continue
+		}
+		seen[spec.Name] = struct{}{}
+		call, err := resolve(src, spec)
+		if err != nil {
+			f.problems = append(f.problems, fmt.Errorf("tool %q: %w", spec.Name, err))
+		}
+		f.specs = append(f.specs, spec)
+		f.calls = append(f.calls, call)
+		f.errs = append(f.errs, err)
+	}
+	return nil
+}
+
+// resolve asks a source for a callable.
+func resolve(src ToolSource, spec ToolSpec) (call Callable, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			call, err = nil, panicked(v)
+		}
+	}()
+	call, err = src.Resolve(spec)
+	if err == nil && call == nil {
+		err = fmt.Errorf("%w: the source gave no callable", ErrBadSpec)
+	}
+	return call, err
+}
+
+// apply takes listings in, in the order of the layers, and merges once. It returns a *SourceError for each
+// that failed.
+func (tb *Toolbox) apply(layers []*layer, found []listing) []error {
+	var errs []error
+	var notes []func()
+	tb.mu.Lock()
+	for i, l := range layers {
+		f := &found[i]
+		if f.err != nil {
+			errs = append(errs, sourceError(l.name, "discover", f.err))
+		}
+		if l.removed || f.number <= l.applied {
+			continue // an older listing never replaces a newer one
+		}
+		l.applied = f.number
+		notes = append(notes, tb.takeLocked(l, f)...)
+	}
+	after := tb.mergeLocked()
+	again := tb.again(layers)
+	tb.mu.Unlock()
+	for _, note := range notes {
+		note()
+	}
+	after()
+	again()
+	return errs
+}
+
+// sourceError is err as the source's, unless it says so itself.
+func sourceError(source, op string, err error) error {
+	if se, ok := err.(*SourceError); ok && se.Source == source {
+		return se
+	}
+	return &SourceError{Source: source, Op: op, Err: err}
+}
+
+// takeLocked makes a listing the layer's own. A failed one keeps the last good one. It returns log lines.
+func (tb *Toolbox) takeLocked(l *layer, f *listing) (notes []func()) {
+	wasDown := l.down
+	l.err, l.down = f.err, f.err != nil
+	if wasDown != l.down || l.listedAt.IsZero() {
+		l.since = time.Now()
+	}
+	if f.err != nil {
+		err := f.err
+		return append(notes, func() { tb.log.Warn("source failed to list its tools", "source", l.name, "error", err) })
+	}
+	if !sameProblems(l.problems, f.problems) {
+		for _, p := range f.problems {
+			notes = append(notes, func() { tb.log.Warn("tool is left out or cannot be called", "source", l.name, "problem", p) })
+		}
+	}
+	l.listed, l.listedAt, l.problems, l.stale = true, time.Now(), f.problems, false
+	bindings := make(map[bindingKey]*binding, len(f.specs))
+	fresh := make([]binding, len(f.specs)) // for the tools that were not there before
+	l.listing = make([]*entry, len(f.specs))
+	for i := range f.specs {
+		own := &f.specs[i]
+		key := bindingKey{own.Name, own.wireName()}
+		b := l.bindings[key]
+		if b == nil {
+			b = &fresh[i]
+		}
+		b.gone.Store(false)
+		delete(l.bindings, key)
+		bindings[key] = b
+		l.listing[i] = tb.newEntry(l, own, f.calls[i], f.errs[i], b)
+	}
+	for key, b := range l.bindings {
+		b.gone.Store(true)
+		bindings[key] = b // it may come back
+	}
+	l.bindings = bindings
+	return notes
+}
+
+func sameProblems(a, b []error) bool {
+	return slices.EqualFunc(a, b, func(x, y error) bool { return x.Error() == y.Error() })
+}
+
+// watch subscribes to a source's own changes.
+func (tb *Toolbox) watch(l *layer) {
+	var stop func()
+	_ = protect(func() error {
+		stop, _ = Watch(l.Source, func() { tb.changed(l) })
+		return nil
+	})
+	if stop == nil {
+		return
+	}
+	tb.mu.Lock()
+	removed := l.removed
+	l.stopWatch = stop
+	tb.mu.Unlock()
+	if removed {
+		_ = protect(func() error { stop(); return nil })
+	}
+}
+
+// changed notes that a source's listing is out of date and sees to it that a worker lists it again. It is
+// called by sources, and only posts.
+func (tb *Toolbox) changed(l *layer) {
+	tb.mu.Lock()
+	l.stale, l.again = true, true
+	start := tb.again([]*layer{l})
+	tb.mu.Unlock()
+	start()
+}
+
+// again prepares the start of a worker for each layer that changed and has none. tb.mu is held; the
+// function that it returns is called without.
+func (tb *Toolbox) again(layers []*layer) (start func()) {
+	var due []*layer
+	for _, l := range layers {
+		first := l.started > 0 && l.applied == 0 // its first listing is under way and will see to it
+		if l.again && !l.relisting && !l.removed && !first && !tb.o.Freeze && !tb.closed.Load() {
+			l.relisting = true
+			tb.wg.Add(1)
+			due = append(due, l)
+		}
+	}
+	return func() {
+		for _, l := range due {
+			go tb.relist(l)
+		}
+	}
+}
+
+// relist is the worker of a layer: it lists until nothing has changed meanwhile.
+func (tb *Toolbox) relist(l *layer) {
+	defer tb.wg.Done()
+	for {
+		tb.mu.Lock()
+		if !l.again || l.removed || tb.closed.Load() {
+			l.relisting = false
+			tb.mu.Unlock()
+			return
+		}
+		l.again = false
+		tb.mu.Unlock()
+		tb.apply([]*layer{l}, []listing{tb.discover(tb.ctx, l)})
+	}
+}
+
+// Refresh lists a source again and takes the result in, also in a frozen Toolbox. If it fails, the last good
+// listing stays.
+func (tb *Toolbox) Refresh(ctx context.Context, source string) error {
+	tb.mu.Lock()
+	l := tb.layerLocked(source)
+	if l != nil {
+		l.again = false
+	}
+	closed := tb.closed.Load()
+	tb.mu.Unlock()
+	switch {
+	case closed:
+		return &SourceError{Source: source, Op: "refresh", Err: ErrClosed}
+	case l == nil:
+		return &SourceError{Source: source, Op: "refresh", Err: ErrUnknownSource}
+	}
+	return errors.Join(tb.apply([]*layer{l}, []listing{tb.discover(ctx, l)})...)
+}
+
+// Remove detaches a source and closes it, unless its layer is Shared, within Options.CloseBound. Its names go
+// to the next layer that has them; callables handed out fail with ErrUnavailable.
+func (tb *Toolbox) Remove(source string) error {
+	tb.mu.Lock()
+	l := tb.layerLocked(source)
+	tb.mu.Unlock()
+	if l == nil {
+		return &SourceError{Source: source, Op: "remove", Err: ErrUnknownSource}
+	}
+	if !tb.detach(l) {
+		return &SourceError{Source: source, Op: "remove", Err: ErrUnknownSource}
+	}
+	return tb.closeLayers([]*layer{l}, tb.o.CloseBound)
+}
+
+// detach takes a layer out of the merge; false if it was out already.
+func (tb *Toolbox) detach(l *layer) bool {
+	tb.mu.Lock()
+	if l.removed {
+		tb.mu.Unlock()
+		return false
+	}
+	l.removed = true
+	tb.layers = slices.DeleteFunc(tb.layers, func(m *layer) bool { return m == l })
+	for _, e := range l.listing {
+		e.bind.gone.Store(true)
+	}
+	after := tb.mergeLocked()
+	tb.mu.Unlock()
+	after()
+	return true
+}

@@ -1,0 +1,233 @@
+package mcpclient
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolsource/toolsource"
+	"github.com/toolsource/toolsource/grade"
+	"github.com/toolsource/toolsource/mcpclient/internal/wire"
+)
+
+// CallOptions are what a caller knows about a tool. The zero value works: it is the most careful one.
+type CallOptions struct {
+	Tool       string            // name for errors; "": the wire name
+	Source     string            // likewise; "": "mcp:" and the server's id
+	Limits     toolsource.Limits // zero fields: the configuration's for the tool, then for the server
+	Grade      grade.Grade       // effective; with a D of at most 1 a lost call is sent again
+	Idempotent bool              // as hinted; with a fully trusted server a lost call is sent again
+	Replay     *bool             // decides that by itself; nil: the configuration does, then Grade and Idempotent
+	Listed     bool              // fail with ErrUnavailable if the session's listing has no such tool
+}
+
+// Call runs a tool and blocks until it is done, its limits or ctx end. args may hold what
+// toolsource.Arguments accepts; integers go out exact. WithProgress, WithLimits and WithCallMeta of ctx
+// count. The error is a *toolsource.ToolError for a tool that answered with one, else a
+// *toolsource.CallError; a call that may have run and lost its session is ErrOutcomeUnknown, unless it may
+// be sent again.
+func (s *Server) Call(ctx context.Context, wireName string, args map[string]any, o CallOptions) (toolsource.Result, error) {
+	if o.Tool == "" {
+		o.Tool = wireName
+	}
+	if o.Source == "" {
+		o.Source = sourceName(s.cfg.ID)
+	}
+	raw, err := encodeArguments(args)
+	if err != nil {
+		return toolsource.Result{}, s.named(o, bindError(err))
+	}
+	meta, err := callMeta(ctx)
+	if err != nil {
+		return toolsource.Result{}, s.named(o, bindError(err))
+	}
+	limits := o.Limits.Or(s.cfg.Tools[wireName].Limits)
+	again := s.mayReplay(wireName, o)
+	opts := toolsource.CallOptions{Tool: o.Tool, Limit: limits.Ceiling, Silence: limits.Silence, Replay: toolsource.ReplayUntilSent}
+	if again {
+		opts.Replay = toolsource.ReplayAlways
+	}
+	do := func() (decoded, error) {
+		return toolsource.Do(ctx, s.bridge, opts, func(ctx context.Context, sess *session) (decoded, error) {
+			return sess.call(ctx, wireName, raw, meta, o.Listed)
+		})
+	}
+	d, err := do()
+	if again && brokeOff(err) {
+		d, err = do()
+	}
+	if err != nil {
+		return toolsource.Result{}, s.callError(o, err, again)
+	}
+	if d.gone {
+		return toolsource.Result{}, s.named(o, &toolsource.CallError{Phase: "resolve", Kind: toolsource.KindUnavailable,
+			Remedy: "list the server's tools again", Err: fmt.Errorf("the server lists no tool %q any more", wireName)})
+	}
+	if len(d.notes) > 0 {
+		s.log.Warn("odd result", "tool", wireName, "notes", s.redact.text(strings.Join(d.notes, "; ")))
+	}
+	if d.isError {
+		return toolsource.Result{}, &toolsource.ToolError{Tool: o.Tool, Result: s.redactResult(d.result)}
+	}
+	return d.result, nil
+}
+
+// call sends one tools/call and reads its answer.
+func (s *session) call(ctx context.Context, name string, args []byte, meta mcp.Meta, listed bool) (decoded, error) {
+	facts, known := s.lists(name)
+	if listed && !known {
+		return decoded{gone: true}, nil // no error here: it says nothing about the session
+	}
+	token := s.reports.add(ctx)
+	defer s.reports.remove(token)
+	params := &mcp.CallToolParams{Name: name, Arguments: wire.Marker, Meta: mcp.Meta{"progressToken": token}}
+	for k, v := range meta {
+		params.Meta[k] = v
+	}
+	slot := &wire.Slot{Args: args}
+	res, err := s.cs.CallTool(wire.WithSlot(ctx, slot), params)
+	raw, err := s.raw(ctx, slot, res, err)
+	if err != nil {
+		return decoded{}, err
+	}
+	d, err := decodeResult(raw, facts.unwrap || !known)
+	if err != nil {
+		return decoded{}, &toolsource.CallError{Phase: "call", Kind: toolsource.KindProtocol, MayHaveRun: true,
+			Remedy: tellAuthor, Err: s.srv.redact.err(err)}
+	}
+	return d, nil
+}
+
+// mayReplay decides whether a call that was lost with its session may be sent again.
+func (s *Server) mayReplay(wireName string, o CallOptions) bool {
+	switch {
+	case o.Replay != nil:
+		return *o.Replay
+	case s.cfg.Tools[wireName].Replay != nil:
+		return *s.cfg.Tools[wireName].Replay
+	case s.cfg.Replay:
+		return true
+	}
+	return o.Grade.D() <= 1 || o.Idempotent && s.cfg.Trust == toolsource.TrustFull
+}
+
+// brokeOff reports whether a call lost its connection and not its session, which over HTTP are two things.
+// The Bridge sends only the calls again that lost their session.
+func brokeOff(err error) bool {
+	var e *toolsource.CallError
+	var st *StatusError
+	return errors.As(err, &e) && e.Kind == toolsource.KindOutcomeUnknown && !errors.As(err, &st)
+}
+
+// callError completes an error of a call. One that lost its session or its connection after it may have run
+// has an unknown outcome, unless running it twice would not matter.
+func (s *Server) callError(o CallOptions, err error, again bool) error {
+	var e *toolsource.CallError
+	if !errors.As(err, &e) {
+		return s.named(o, &toolsource.CallError{Phase: "call", Kind: toolsource.KindOf(err), MayHaveRun: !errors.Is(err, toolsource.ErrNotReached), Err: s.redact.err(err)})
+	}
+	c := *e
+	switch {
+	case again && c.Kind == toolsource.KindOutcomeUnknown:
+		c.Kind = toolsource.KindUnavailable
+	case again || !c.MayHaveRun:
+	case c.Kind == toolsource.KindSessionLost:
+		c.Kind, c.Phase, c.Err = toolsource.KindOutcomeUnknown, "call", lost{c.Err}
+		fallthrough
+	case c.Kind == toolsource.KindOutcomeUnknown:
+		c.Remedy = fmt.Sprintf("find out whether %s took effect before calling it again; it was not sent a second time", o.Tool)
+	}
+	return s.named(o, &c)
+}
+
+// lost keeps ErrSessionLost in the chain of an error whose kind is another.
+type lost struct{ err error }
+
+func (l lost) Error() string {
+	if l.err == nil {
+		return toolsource.ErrSessionLost.Error()
+	}
+	return l.err.Error()
+}
+func (l lost) Unwrap() error        { return l.err }
+func (l lost) Is(target error) bool { return target == toolsource.ErrSessionLost }
+
+func (s *Server) named(o CallOptions, e *toolsource.CallError) error {
+	e.Tool, e.Source = o.Tool, o.Source
+	e.Err = s.redact.err(e.Err)
+	e.Remedy = s.redact.text(e.Remedy)
+	return e
+}
+
+func bindError(err error) *toolsource.CallError {
+	return &toolsource.CallError{Phase: "bind", Kind: toolsource.KindBadArguments, Err: err}
+}
+
+// redactResult takes secrets out of the texts of a tool's error. A result that is none is data, and left
+// as it is.
+func (s *Server) redactResult(r toolsource.Result) toolsource.Result {
+	for i := range r.Content {
+		r.Content[i].Text = s.redact.text(r.Content[i].Text)
+	}
+	if text, ok := r.Value.(string); ok {
+		r.Value = s.redact.text(text)
+	}
+	return r
+}
+
+// encodeArguments writes arguments as one line of JSON.
+func encodeArguments(args map[string]any) ([]byte, error) {
+	args, err := toolsource.Arguments(args)
+	if err != nil {
+		return nil, err
+	}
+	if len(args) == 0 {
+		return []byte("{}"), nil
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(args); err != nil {
+		return nil, fmt.Errorf("%w: %w", toolsource.ErrBadArguments, err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// callMeta reads what the host adds to a call's _meta.
+func callMeta(ctx context.Context) (mcp.Meta, error) {
+	extra := toolsource.CallMeta(ctx)
+	if len(extra) == 0 {
+		return nil, nil
+	}
+	for k := range extra {
+		if reservedMeta(k) {
+			return nil, fmt.Errorf("%w: the key %q of _meta is reserved for the protocol", toolsource.ErrBadArguments, k)
+		}
+	}
+	m, err := toolsource.Arguments(extra)
+	if err != nil {
+		return nil, fmt.Errorf("_meta: %w", err)
+	}
+	return mcp.Meta(m), nil
+}
+
+// reservedMeta reports whether the protocol keeps a key of _meta for itself: its progress token, and keys
+// whose prefix has a label modelcontextprotocol or mcp with another label after it.
+func reservedMeta(key string) bool {
+	prefix, _, ok := strings.Cut(key, "/")
+	if !ok {
+		return key == "progressToken"
+	}
+	labels := strings.Split(strings.ToLower(prefix), ".")
+	for i, l := range labels {
+		if (l == "modelcontextprotocol" || l == "mcp") && i+1 < len(labels) {
+			return true
+		}
+	}
+	return false
+}

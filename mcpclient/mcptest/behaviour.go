@@ -1,0 +1,127 @@
+// Package mcptest is an MCP server that misbehaves on request, so that programs can prove that they
+// survive it. It speaks the protocol by hand and needs no SDK.
+//
+// As a child process it is the test binary itself, started again:
+//
+//	func TestMain(m *testing.M) {
+//		mcptest.Main() // serves and exits where the binary was started by Command
+//		os.Exit(m.Run())
+//	}
+//
+//	func TestX(t *testing.T) {
+//		command, args, env := mcptest.Command(t, mcptest.Behaviour{SilentInit: true})
+//		srv, err := mcpclient.New(mcpclient.ServerConfig{ID: "x", Command: command, Args: args, Env: env}, nil)
+//		...
+//	}
+//
+// Over HTTP it is the handler that Handler makes, and over any pair of streams it is Serve. How it behaves
+// is data, see Behaviour; what it does during a single call it does in one of its tools, see Tools.
+package mcptest
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/toolsource/toolsource"
+)
+
+// Behaviour says how a server behaves. The zero value behaves well.
+type Behaviour struct {
+	Name    string // of itself; "": mcptest
+	Version string // protocol revision that it answers to initialize; "": the one it was asked for
+	Only    string // the one protocol revision that it takes in initialize; it refuses others by an error
+	NoTools bool   // declares no tools, and refuses tools/list
+
+	// What follows is written byte for byte, and may be malformed.
+	Pages   map[string]string // results of tools/list by cursor; nil: the tools of Tools
+	Results map[string]string // results of tools/call by tool, before those of Tools
+	Errors  map[string]string // JSON-RPC errors of tools/call by tool, likewise
+
+	Stdout     []string      // written before anything is read, each as it is
+	Stderr     string        // written at the start
+	Exit       *int          // exits at the start with this code, after Stderr
+	SilentInit bool          // reads, and never answers initialize
+	ExitOnInit bool          // answers initialize and exits
+	NeverRead  bool          // answers initialize and the first tools/list, and then reads no more
+	DeafInit   bool          // reads nothing at all
+	Flood      int           // bytes written to standard error, without a line's end, before each answer
+	InitDelay  time.Duration // before the answer to initialize
+	ListDelay  time.Duration // before each answer to tools/list
+	IgnoreEOF  bool          // lives on when its input ends
+	IgnoreTerm bool          // lives on when it is told to terminate
+	Trailing   string        // after each message, before the line's end
+
+	Grandchild           bool // starts a process of its own, which only a kill ends
+	GrandchildHoldsPipes bool // which has its standard output and error
+
+	Journal string // file that gets a line for each request received, across restarts
+
+	// Over HTTP only.
+	SSE             bool   // answers requests by a stream of events
+	Stream          bool   // has a standing stream for GET, which carries list changes
+	Authorization   string // wanted in every request; else 401
+	CallStatus      int    // answers tools/call by this status; 0: as usual
+	CallBody        string // with it
+	CallContentType string // with it
+	LoseAfter       int    // the session is unknown from this call on (404); 0: never
+
+	sleeper bool
+}
+
+// MarshalJSON is here for the field that no other package sets.
+func (b Behaviour) MarshalJSON() ([]byte, error) {
+	type plain Behaviour
+	return json.Marshal(struct {
+		plain
+		Sleeper bool `json:",omitempty"`
+	}{plain(b), b.sleeper})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (b *Behaviour) UnmarshalJSON(raw []byte) error {
+	type plain Behaviour
+	in := struct {
+		*plain
+		Sleeper bool
+	}{plain: (*plain)(b)}
+	err := json.Unmarshal(raw, &in)
+	b.sleeper = in.Sleeper
+	return err
+}
+
+const envName = "MCPTEST_BEHAVIOUR"
+
+// Command gives the command line and the environment of a child process that behaves so. The test's
+// TestMain has to call Main.
+func Command(t testing.TB, b Behaviour) (command string, args []string, env map[string]toolsource.Secret) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exe, nil, map[string]toolsource.Secret{
+		envName:  toolsource.Secret(raw),
+		"GORACE": "atexit_sleep_ms=0", // under the race detector a process would take a second to end
+	}
+}
+
+// Main serves on the standard streams and exits, where the process was started by Command; elsewhere it
+// returns at once.
+func Main() {
+	raw, ok := os.LookupEnv(envName)
+	if !ok {
+		return
+	}
+	var b Behaviour
+	if err := json.Unmarshal([]byte(raw), &b); err != nil {
+		_, _ = os.Stderr.WriteString("mcptest: " + err.Error() + "\n")
+		os.Exit(2)
+	}
+	os.Exit(run(b))
+}

@@ -1,0 +1,313 @@
+package mcptest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// message is any JSON-RPC message.
+type message struct {
+	ID     json.RawMessage `json:"id,omitempty"`
+	Method string          `json:"method,omitempty"`
+	Params json.RawMessage `json:"params,omitempty"`
+	Result json.RawMessage `json:"result,omitempty"`
+	Error  json.RawMessage `json:"error,omitempty"`
+}
+
+// rpcError is a JSON-RPC error.
+type rpcError struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+func (e *rpcError) Error() string { return e.Message }
+
+// send writes one message to the client.
+type send func(line []byte)
+
+// server is the state of one server. Requests run side by side.
+type server struct {
+	b          Behaviour
+	process    bool // a process of its own, which may exit
+	grandchild int  // its pid; 0: none
+
+	mu      sync.Mutex
+	tools   []Tool
+	counts  map[string]int
+	running map[string]context.CancelFunc // calls by id
+	asked   map[string]chan<- message     // our own requests by id
+	calls   int
+	streams map[chan []byte]<-chan struct{} // open streams for GET, and their ends
+}
+
+func newServer(b Behaviour) *server {
+	return &server{b: b, tools: Tools(), counts: map[string]int{}, running: map[string]context.CancelFunc{}, asked: map[string]chan<- message{}, streams: map[chan []byte]<-chan struct{}{}}
+}
+
+// Serve answers on a pair of streams until the input ends, which is no error, or ctx does; the input has
+// to be closed then. It returns when the last answer is written.
+func Serve(ctx context.Context, in io.Reader, out io.Writer, b Behaviour) error {
+	return newServer(b).serve(ctx, in, out)
+}
+
+func (s *server) serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	var mu sync.Mutex
+	write := func(line []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		_, _ = out.Write(append(append(line, s.b.Trailing...), '\n'))
+	}
+	lists := 0
+	r := bufio.NewReader(in)
+	for {
+		line, err := r.ReadBytes('\n')
+		var m message
+		if len(bytes.TrimSpace(line)) > 0 && json.Unmarshal(line, &m) == nil {
+			if m.Method == "tools/list" {
+				lists++
+			}
+			switch m.Method {
+			case "initialize", "": // in order, before anything that may follow
+				s.handle(ctx, m, write)
+			default:
+				running.Go(func() { s.handle(ctx, m, write) })
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if s.b.NeverRead && lists > 0 {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+	}
+}
+
+// handle takes one message in and answers it, if it wants an answer.
+func (s *server) handle(ctx context.Context, m message, write send) {
+	s.count(m)
+	switch {
+	case m.Method == "" && m.ID != nil:
+		s.takeReply(m)
+	case m.ID == nil:
+		s.notified(m)
+	default:
+		result, err := s.request(ctx, m, write)
+		if result == nil && err == nil {
+			return // never to be answered
+		}
+		if s.b.Flood > 0 {
+			flood(s.b.Flood)
+		}
+		write(reply(m.ID, result, err))
+		if s.b.ExitOnInit && m.Method == "initialize" && s.process {
+			os.Exit(0)
+		}
+	}
+}
+
+func reply(id, result json.RawMessage, err error) []byte {
+	if raw, ok := err.(rawError); ok {
+		return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":%s}`, id, []byte(raw))
+	}
+	if err != nil {
+		return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":%s}`, id, encode(err))
+	}
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
+}
+
+// rawError is an error of the protocol as it is to be written.
+type rawError json.RawMessage
+
+func (rawError) Error() string { return "raw error" }
+
+func encode(v any) json.RawMessage {
+	if err, ok := v.(error); ok {
+		if _, isRPC := v.(*rpcError); !isRPC {
+			v = &rpcError{Code: -32603, Message: err.Error()}
+		}
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(err)
+	}
+	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+func (s *server) count(m message) {
+	key := m.Method
+	if key == "" {
+		key = "reply"
+	}
+	if m.Method == "tools/call" {
+		var p struct{ Name string }
+		_ = json.Unmarshal(m.Params, &p)
+		key += " " + p.Name
+	}
+	s.mu.Lock()
+	s.counts[key]++
+	s.mu.Unlock()
+	if s.b.Journal == "" {
+		return
+	}
+	f, err := os.OpenFile(s.b.Journal, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	_, _ = f.WriteString(key + "\n")
+}
+
+func (s *server) takeReply(m message) {
+	s.mu.Lock()
+	to := s.asked[string(m.ID)]
+	delete(s.asked, string(m.ID))
+	s.mu.Unlock()
+	if to != nil {
+		to <- m // buffered for the one answer
+	}
+}
+
+func (s *server) notified(m message) {
+	if m.Method != "notifications/cancelled" {
+		return
+	}
+	var p struct {
+		RequestID json.RawMessage `json:"requestId"`
+	}
+	_ = json.Unmarshal(m.Params, &p)
+	s.mu.Lock()
+	cancel := s.running[string(p.RequestID)]
+	s.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+}
+
+// request answers one request. A nil result and a nil error mean that there is no answer.
+func (s *server) request(ctx context.Context, m message, write send) (json.RawMessage, error) {
+	switch m.Method {
+	case "initialize":
+		if s.b.SilentInit {
+			return nil, nil
+		}
+		wait(ctx, s.b.InitDelay)
+		return s.initialize(m.Params)
+	case "ping":
+		return json.RawMessage(`{}`), nil
+	case "tools/list":
+		if s.b.NoTools {
+			break
+		}
+		wait(ctx, s.b.ListDelay)
+		return s.list(m.Params)
+	case "tools/call":
+		return s.call(ctx, m, write)
+	}
+	return nil, &rpcError{Code: -32601, Message: "method not found: " + m.Method}
+}
+
+func (s *server) initialize(params json.RawMessage) (json.RawMessage, error) {
+	var p struct {
+		ProtocolVersion string `json:"protocolVersion"`
+	}
+	_ = json.Unmarshal(params, &p)
+	if s.b.Only != "" && p.ProtocolVersion != s.b.Only {
+		return nil, rawError(fmt.Sprintf(`{"code":-32602,"message":"Unsupported protocol version","data":{"supported":[%q],"requested":%q}}`, s.b.Only, p.ProtocolVersion))
+	}
+	if s.b.Version != "" {
+		p.ProtocolVersion = s.b.Version
+	}
+	name := s.b.Name
+	if name == "" {
+		name = "mcptest"
+	}
+	capabilities := map[string]any{"tools": map[string]any{"listChanged": true}}
+	if s.b.NoTools {
+		capabilities = map[string]any{}
+	}
+	return encode(map[string]any{
+		"protocolVersion": p.ProtocolVersion,
+		"capabilities":    capabilities,
+		"serverInfo":      map[string]any{"name": name, "version": "1"},
+	}), nil
+}
+
+func (s *server) list(params json.RawMessage) (json.RawMessage, error) {
+	var p struct{ Cursor string }
+	_ = json.Unmarshal(params, &p)
+	if s.b.Pages != nil {
+		page, ok := s.b.Pages[p.Cursor]
+		if !ok {
+			return nil, &rpcError{Code: -32602, Message: "unknown cursor " + p.Cursor}
+		}
+		return json.RawMessage(page), nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return encode(map[string]any{"tools": s.tools}), nil
+}
+
+func (s *server) call(ctx context.Context, m message, write send) (json.RawMessage, error) {
+	var p struct {
+		Name      string
+		Arguments json.RawMessage
+		Meta      json.RawMessage `json:"_meta"`
+	}
+	if err := json.Unmarshal(m.Params, &p); err != nil {
+		return nil, &rpcError{Code: -32602, Message: err.Error()}
+	}
+	if raw, ok := s.b.Errors[p.Name]; ok {
+		return nil, rawError(raw)
+	}
+	if raw, ok := s.b.Results[p.Name]; ok {
+		return json.RawMessage(raw), nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	id := string(m.ID)
+	s.mu.Lock()
+	s.running[id] = cancel
+	run := tool(s.tools, p.Name)
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.running, id)
+		s.mu.Unlock()
+	}()
+	if run == nil {
+		return nil, &rpcError{Code: -32602, Message: "Unknown tool: " + p.Name}
+	}
+	return run(ctx, &call{server: s, args: p.Arguments, meta: p.Meta, write: write})
+}
+
+// wait waits for d or for ctx, and reports whether d passed.
+func wait(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package toolsource_test
+
+const raceEnabled = false

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package configsource
+
+const nonblock = 0

@@ -1,0 +1,15 @@
+package mcpsource
+
+import (
+	"testing"
+
+	"github.com/toolsource/toolsource"
+	"github.com/toolsource/toolsource/mcpclient/mcptest"
+	"github.com/toolsource/toolsource/sources/sourcetest"
+)
+
+func TestConformance(t *testing.T) {
+	sourcetest.Run(t, func(t *testing.T) toolsource.ToolSource {
+		return newSource(t, mcptest.Behaviour{}, nil)
+	}, "echo", "add")
+}

@@ -1,0 +1,196 @@
+// Package mcpsource presents an MCP server's tools as a toolsource.ToolSource.
+//
+// A Source lists what its server lists: names cleaned into identifiers that stay the same on every connect,
+// arguments read from the input schema, a grade from the hints as far as the server is trusted, and the raw
+// schemas byte for byte. A callable is bound to the tool's name on the wire: it fits its arguments to the
+// input schema without losing anything, sends them, and fails with toolsource.ErrUnavailable once the
+// server lists the tool no more.
+//
+//	src := mcpsource.New(server, &mcpsource.Options{Deny: []string{"delete_*"}})
+//	err := toolbox.Add(ctx, toolsource.Layer{Source: src, Precedence: toolsource.PrecedenceMCP})
+//
+// A server that cannot be reached makes Discover fail with its id and the reason; it goes on trying, and
+// Watch tells when it has come up. A tool that cannot be used is left out, and Status says why.
+package mcpsource
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/toolsource/toolsource"
+	"github.com/toolsource/toolsource/grade"
+	"github.com/toolsource/toolsource/mcpclient"
+	"github.com/toolsource/toolsource/sources/toolschema"
+)
+
+// Options of a Source. The zero value and nil work.
+type Options struct {
+	Name      string              // the source's name; "": "mcp:" and the server's id
+	Allow     []string            // patterns of package path over wire names, * matching slashes too; nil: every tool
+	Deny      []string            // likewise; wins over Allow
+	Overrides map[string]Override // by wire name
+	Qualified bool                // programs see mcp__server__tool instead of the bare name
+	Lax       bool                // arguments are sent as they are: neither coerced nor validated
+	Shared    bool                // Close leaves the server open
+}
+
+// Override is what the configuration says of one tool, over what its server says.
+type Override struct {
+	W, D     *int                 // grade, 0 to 3 each; nil: as hinted. An axis set by itself leaves the other
+	Examples []toolsource.Example // shown with the tool
+	Docs     string               // path or URL
+	Limits   toolsource.Limits    // zero fields: the server's
+	Replay   *bool                // nil: the server's
+}
+
+// Source is an MCP server's tools. It implements toolsource.Watcher, StatusSource, Bounded, Claimer and
+// io.Closer. It is safe for concurrent use.
+type Source struct {
+	server *mcpclient.Server
+	opt    Options
+
+	mu   sync.Mutex
+	last *listing // of the last Discover; nil: none yet
+}
+
+// New makes a source of a server. It does no I/O. The options are copied.
+func New(server *mcpclient.Server, opts *Options) *Source {
+	s := &Source{server: server}
+	if opts != nil {
+		s.opt = *opts
+	}
+	if s.opt.Name == "" {
+		s.opt.Name = "mcp:" + server.ID()
+	}
+	return s
+}
+
+// Name is the one of the options.
+func (s *Source) Name() string { return s.opt.Name }
+
+// Server is the server whose tools these are.
+func (s *Source) Server() *mcpclient.Server { return s.server }
+
+// Available reports whether the server is connected or may yet be: it is neither closed nor given up for
+// now. It does no I/O.
+func (s *Source) Available() bool {
+	switch s.server.Status().State {
+	case toolsource.StateClosed, toolsource.StateParked:
+		return false
+	}
+	return true
+}
+
+// Discover lists the server's tools in its order, and connects if there is no session.
+func (s *Source) Discover(ctx context.Context) ([]toolsource.ToolSpec, error) {
+	raw, err := s.server.List(ctx)
+	if err != nil {
+		return nil, &toolsource.SourceError{Source: s.opt.Name, Op: "discover", Err: err}
+	}
+	l := s.read(raw)
+	s.mu.Lock()
+	s.last = l
+	s.mu.Unlock()
+	return slices.Clone(l.specs), nil
+}
+
+// Resolve gives the callable for a tool that Discover returned. It does no I/O: a tool that is gone
+// meanwhile shows at the call.
+func (s *Source) Resolve(spec toolsource.ToolSpec) (toolsource.Callable, error) {
+	wire := spec.Origin.WireName
+	if spec.Origin.Kind != kind || wire == "" || spec.Origin.Server != s.server.ID() || !s.allows(wire) {
+		return nil, &toolsource.SourceError{Source: s.opt.Name, Op: "resolve",
+			Err: fmt.Errorf("%w: %q is no tool of this source", toolsource.ErrUnknownTool, spec.Name)}
+	}
+	o := mcpclient.CallOptions{
+		Tool: spec.Name, Source: s.opt.Name, Limits: spec.Limits, Grade: spec.Grade,
+		Replay: s.opt.Overrides[wire].Replay, Listed: true,
+	}
+	if h := spec.Origin.Hints; h != nil && h.Idempotent != nil {
+		o.Idempotent = *h.Idempotent
+	}
+	if s.opt.Lax {
+		return func(ctx context.Context, args map[string]any) (toolsource.Result, error) {
+			return s.server.Call(ctx, wire, args, o)
+		}, nil
+	}
+	binder := toolschema.NewBinder(spec.InputSchema)
+	return func(ctx context.Context, args map[string]any) (toolsource.Result, error) {
+		bound, err := binder.Bind(args)
+		if err != nil {
+			return toolsource.Result{}, &toolsource.CallError{
+				Tool: o.Tool, Source: o.Source, Phase: "bind", Kind: toolsource.KindBadArguments, Err: err,
+			}
+		}
+		return s.server.Call(ctx, wire, bound, o)
+	}, nil
+}
+
+// Watch has changed called after each change of what Discover would list, see mcpclient.Server.Watch.
+func (s *Source) Watch(changed func()) (stop func()) { return s.server.Watch(changed) }
+
+// Bounded is true: a call ends by its deadline and its limits, whatever the server does.
+func (s *Source) Bounded() bool { return true }
+
+// Status is how the server is, with what the last Discover left out.
+func (s *Source) Status() toolsource.SourceStatus {
+	st := s.server.Status()
+	st.Source = s.opt.Name
+	s.mu.Lock()
+	l := s.last
+	s.mu.Unlock()
+	if l != nil {
+		st.Tools, st.Problems = len(l.specs), slices.Clone(l.problems)
+	}
+	return st
+}
+
+// Claims are the names of the tools that Allow names exactly, so that nobody else gets them while the
+// server is not up yet.
+func (s *Source) Claims() []string {
+	var wire []string
+	for _, p := range s.opt.Allow {
+		if !strings.ContainsAny(p, `*?[\`) && s.allows(p) {
+			wire = append(wire, p)
+		}
+	}
+	return slices.DeleteFunc(s.names(wire), func(n string) bool { return n == "" })
+}
+
+// Close closes the server, unless the options say that others use it.
+func (s *Source) Close() error {
+	if s.opt.Shared {
+		return nil
+	}
+	return s.server.Close()
+}
+
+const kind = "mcp"
+
+func (s *Source) names(wire []string) []string {
+	if s.opt.Qualified {
+		return toolschema.Qualified(s.server.ID(), wire)
+	}
+	return toolschema.Names(wire)
+}
+
+// effective is the grade by which a tool is treated: what is configured, else what is hinted by a server
+// that is not untrusted, else the most dangerous.
+func (s *Source) effective(t *mcpclient.Tool) (grade.Grade, error) {
+	g := grade.Max
+	if s.server.Config().Trust != toolsource.TrustUntrusted {
+		g = grade.FromHints(t.Hints)
+	}
+	o := s.opt.Overrides[t.Name]
+	if o.W == nil && o.D == nil {
+		return g, nil
+	}
+	over, err := g.With(o.W, o.D)
+	if err != nil {
+		return g, err
+	}
+	return over, nil
+}

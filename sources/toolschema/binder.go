@@ -1,0 +1,320 @@
+package toolschema
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/toolsource/toolsource"
+)
+
+// A Binder fits a call's arguments to a schema. It is safe for concurrent use.
+type Binder struct {
+	root     *shape // nil: anything fits
+	problems []Problem
+	lenient  bool
+}
+
+// NewBinder reads a schema. It never fails: a schema that cannot be used, or what of it cannot, lets
+// everything pass, and Problems says so.
+func NewBinder(schema json.RawMessage) *Binder {
+	d := read(schema)
+	b := &Binder{}
+	if d.root != nil {
+		if reason := notAnObject(d.root); reason != "" {
+			d.add(nil, `give it "type": "object"`, "%s; arguments are not checked", reason)
+		} else if d.root.isObject() {
+			c := compiler{doc: d, shapes: map[*node]*shape{}}
+			b.root = c.shape(d.root, nil, 0)
+			c.kinds()
+		}
+	}
+	b.problems = d.all()
+	return b
+}
+
+// Problems are the parts of the schema that are not checked, each with its reason.
+func (b *Binder) Problems() []Problem { return b.problems }
+
+// Lenient is a Binder that also reads a number, an integer or a boolean from a string that is written
+// exactly as JSON would write it, where the schema does not accept a string: "50" is 50 for an integer,
+// while "50 " and "1e2" are errors, as every such string is without it. It suits models that quote
+// everything.
+func (b *Binder) Lenient() *Binder {
+	l := *b
+	l.lenient = true
+	return &l
+}
+
+// Bind gives the arguments as they go to the tool, or an ErrBadArguments that tells for each wrong one
+// where it is, what it is and what was wanted. It never changes args, and returns args itself where
+// nothing has to change.
+//
+// Checked are types, required, enum, const and, where additionalProperties is false, unknown names, down
+// to the leaves and through references and combinators; what else a schema asks for is the tool's to
+// check. Whatever it says nothing about passes. Coerced is only what loses nothing: a float without a
+// fraction becomes an integer where the schema wants one. Integers of any size keep their digits, defaults
+// are not filled in, and a json.RawMessage passes as it is unless something inside has to be coerced.
+func (b *Binder) Bind(args map[string]any) (map[string]any, error) {
+	out, err := toolsource.Arguments(args)
+	if err != nil {
+		return nil, err
+	}
+	if out == nil {
+		out = map[string]any{}
+	}
+	if b.root == nil {
+		return out, nil
+	}
+	c := checker{lenient: b.lenient}
+	v := c.value(b.root, out, nil)
+	if len(c.faults) > 0 {
+		return nil, c.err()
+	}
+	return v.(map[string]any), nil
+}
+
+// A shape is what is checked of a schema. Shapes form a graph: a recursive schema is a cycle.
+type shape struct {
+	types    typeSet // 0: any
+	kinds    typeSet // types, or what follows from references, for telling what was wanted; 0: any
+	nullable bool    // null fits whatever else is said (OpenAPI)
+	enum     []any   // as decoded with exact numbers; nil: any
+	props    []prop
+	byName   map[string]*shape
+	required []string
+	closed   bool   // names outside props are refused
+	extra    *shape // of names outside props; nil: any
+	items    *shape // nil: any
+	tuple    []*shape
+	all      []*shape
+	options  [][]*shape // of each list at least one fits
+}
+
+type prop struct {
+	name  string
+	shape *shape
+}
+
+// A compiler makes one shape per node, so that references cost nothing and cycles end.
+type compiler struct {
+	*doc
+	shapes map[*node]*shape
+}
+
+// shape is nil for a schema that takes anything.
+func (c *compiler) shape(n *node, at *loc, hops int) *shape {
+	if s, ok := c.shapes[n]; ok {
+		return s
+	}
+	if !n.isObject() {
+		if n.raw[0] != 't' {
+			c.add(at, "give an object", "is %s, not a schema to check against; any value is taken", string(clip(string(n.raw))))
+		}
+		return nil
+	}
+	if hops > maxHops {
+		c.add(at, "make the schema flatter", "goes through more than %d references; any value is taken", maxHops)
+		return nil
+	}
+	if ref := n.at("$ref"); ref != nil && onlyRef(n) {
+		s := (*shape)(nil)
+		if t, there, ok := c.target(ref, at); ok {
+			s = c.shape(t, there, hops+1)
+		}
+		c.shapes[n] = s
+		return s
+	}
+	s := &shape{types: n.types()}
+	c.shapes[n] = s
+	if nullable := n.at("nullable"); nullable != nil {
+		s.nullable = nullable.raw[0] == 't'
+	}
+	for _, raw := range n.enum() {
+		s.enum = append(s.enum, decode(raw))
+	}
+	c.object(s, n, at)
+	c.array(s, n, at)
+	c.combined(s, n, at, hops)
+	return s
+}
+
+// onlyRef reports whether nothing that is checked stands beside a node's $ref.
+func onlyRef(n *node) bool {
+	for _, k := range n.keys {
+		switch k {
+		case "$ref", "description", "title", "default", "examples", "deprecated", "$defs", "definitions", "$comment":
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// kinds works out every shape's kinds, each once.
+func (c *compiler) kinds() {
+	done := make(map[*shape]bool, len(c.shapes))
+	var visit func(s *shape) typeSet
+	visit = func(s *shape) typeSet {
+		if done[s] {
+			return s.kinds
+		}
+		done[s] = true
+		s.kinds = s.types
+		for i := 0; s.kinds == 0 && i < len(s.all); i++ {
+			s.kinds = visit(s.all[i])
+		}
+		if s.kinds == 0 && (s.props != nil || len(s.required) > 0) {
+			s.kinds = typeObject
+		}
+		for i := 0; s.kinds == 0 && i < len(s.options); i++ {
+			for _, o := range s.options[i] {
+				if s.kinds |= visit(o); o.kinds == 0 {
+					s.kinds = 0
+					break
+				}
+			}
+		}
+		return s.kinds
+	}
+	for _, s := range c.shapes {
+		if s != nil {
+			visit(s)
+		}
+	}
+}
+
+func (c *compiler) object(s *shape, n *node, at *loc) {
+	s.required = n.strings("required")
+	if props := n.at("properties"); props != nil && props.isObject() {
+		here := at.in("properties")
+		s.byName = make(map[string]*shape, len(props.keys))
+		for i, name := range props.keys {
+			p := c.shape(&props.elems[i], here.in(name), 0)
+			s.byName[name] = p
+			s.props = append(s.props, prop{name, p})
+		}
+	}
+	if more := n.at("additionalProperties"); more != nil && n.at("patternProperties") == nil {
+		if more.raw[0] == 'f' {
+			s.closed = n.at("$ref") == nil && n.at("allOf") == nil && n.at("anyOf") == nil && n.at("oneOf") == nil
+		} else {
+			s.extra = c.shape(more, at.in("additionalProperties"), 0)
+		}
+	}
+}
+
+func (c *compiler) array(s *shape, n *node, at *loc) {
+	items, tuple := n.at("items"), n.at("prefixItems")
+	if items != nil && items.isArray() { // as tuples were written before 2020-12
+		items, tuple = n.at("additionalItems"), items
+	}
+	if tuple != nil && tuple.isArray() {
+		for i := range tuple.elems {
+			s.tuple = append(s.tuple, c.shape(&tuple.elems[i], at.in("prefixItems"), 0))
+		}
+	}
+	if items != nil && items.raw[0] != 'f' { // false bounds the length, which is the tool's to check
+		s.items = c.shape(items, at.in("items"), 0)
+	}
+}
+
+func (c *compiler) combined(s *shape, n *node, at *loc, hops int) {
+	if ref := n.at("$ref"); ref != nil {
+		if t, there, ok := c.target(ref, at); ok {
+			if r := c.shape(t, there, hops+1); r != nil {
+				s.all = append(s.all, r)
+			}
+		}
+	}
+	for i := range n.list("allOf") {
+		if a := c.shape(&n.list("allOf")[i], at.in("allOf"), hops+1); a != nil {
+			s.all = append(s.all, a)
+		}
+	}
+	for _, word := range [...]string{"anyOf", "oneOf"} {
+		var options []*shape
+		for i := range n.list(word) {
+			o := &n.list(word)[i]
+			if o.raw[0] == 'f' {
+				continue
+			}
+			sh := c.shape(o, at.in(word), hops+1)
+			if sh == nil { // one that takes anything
+				options = nil
+				break
+			}
+			options = append(options, sh)
+		}
+		if len(options) > 0 {
+			s.options = append(s.options, options)
+		}
+	}
+}
+
+// FromArgs writes a JSON Schema for a tool that declares nothing but its arguments. Other names are
+// refused by it. An argument whose default is null also accepts null.
+func FromArgs(args []toolsource.ArgSpec) json.RawMessage {
+	var b strings.Builder
+	b.WriteString(`{"type":"object","properties":{`)
+	var required []string
+	for i, a := range args {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "%s:%s", quote(a.Name), argSchema(a))
+		if a.Required {
+			required = append(required, quote(a.Name))
+		}
+	}
+	b.WriteByte('}')
+	if len(required) > 0 {
+		fmt.Fprintf(&b, `,"required":[%s]`, strings.Join(required, ","))
+	}
+	b.WriteString(`,"additionalProperties":false}`)
+	return json.RawMessage(b.String())
+}
+
+func argSchema(a toolsource.ArgSpec) string {
+	var members []string
+	for _, t := range jsonTypes {
+		if t.arg != a.Type || a.Type == "" {
+			continue
+		}
+		word := quote(t.word)
+		if string(a.Default) == "null" {
+			word = "[" + word + `,"null"]`
+		}
+		members = append(members, `"type":`+word)
+	}
+	if a.Description != "" {
+		members = append(members, `"description":`+quote(a.Description))
+	}
+	if len(a.Enum) > 0 {
+		values := make([]string, len(a.Enum))
+		for i, e := range a.Enum {
+			values[i] = string(orNull(e))
+		}
+		members = append(members, `"enum":[`+strings.Join(values, ",")+"]")
+	}
+	if a.Default != nil {
+		members = append(members, `"default":`+string(orNull(a.Default)))
+	}
+	return "{" + strings.Join(members, ",") + "}"
+}
+
+// orNull keeps one bad value from spoiling the whole schema.
+func orNull(raw json.RawMessage) json.RawMessage {
+	if json.Valid(raw) {
+		return raw
+	}
+	return json.RawMessage("null")
+}
+
+func quote(s string) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string can always be written
+	return strings.TrimSuffix(b.String(), "\n")
+}
