@@ -96,4 +96,3 @@ func (b *httpBase) sessionIsLost(resp *http.Response, body []byte) bool {
 	}
 	return false
 }
-
