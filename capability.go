@@ -70,9 +70,15 @@ type Mapper interface {
 	Outer(name string) (outer string, ok bool)
 }
 
+// maxChain bounds how far Unwrap is followed, so that a chain without end is no call without end.
+const maxChain = 100
+
 // find looks for a capability on src and down its chain.
 func find[C ToolSource](src ToolSource) (c C, ok bool) {
-	for src != nil {
+	for range maxChain {
+		if src == nil {
+			break
+		}
 		if c, ok = src.(C); ok {
 			return c, true
 		}
@@ -131,12 +137,12 @@ func Offered(ctx context.Context, src ToolSource, spec ToolSpec) (ok bool) {
 			ok = false
 		}
 	}()
-	for src != nil {
+	for range maxChain {
 		if g, isGate := src.(Gate); isGate && !g.Offers(ctx, spec) {
 			return false
 		}
 		d, isDecorator := src.(Decorator)
-		if !isDecorator {
+		if !isDecorator || d.Unwrap() == nil {
 			return true
 		}
 		if m, maps := src.(Mapper); maps {
@@ -146,7 +152,7 @@ func Offered(ctx context.Context, src ToolSource, spec ToolSpec) (ok bool) {
 		}
 		src = d.Unwrap()
 	}
-	return true
+	return false
 }
 
 // gated reports whether a gate stands anywhere in the chain.
@@ -163,15 +169,17 @@ func IsBounded(src ToolSource) bool {
 
 // Claims lists the names that a source owns before its first listing, under the names that the decorators
 // of the chain give them.
-func Claims(src ToolSource) []string {
+func Claims(src ToolSource) []string { return claims(src, maxChain) }
+
+func claims(src ToolSource, steps int) []string {
 	if c, ok := src.(Claimer); ok {
 		return c.Claims()
 	}
 	d, ok := src.(Decorator)
-	if !ok {
+	if !ok || steps == 0 {
 		return nil
 	}
-	names := Claims(d.Unwrap())
+	names := claims(d.Unwrap(), steps-1)
 	m, ok := src.(Mapper)
 	if !ok {
 		return names
@@ -196,7 +204,7 @@ func StatusOf(src ToolSource) (st SourceStatus, ok bool) {
 // CloseSource closes the outermost source of the chain that can be closed; such a source closes what it
 // wraps. Without one it does nothing.
 func CloseSource(src ToolSource) error {
-	for src != nil {
+	for range maxChain {
 		if c, ok := src.(io.Closer); ok {
 			return c.Close()
 		}
