@@ -31,7 +31,6 @@ const (
 	errorBody    = 64 << 10 // bytes read of an answer that is none
 	errorShown   = 500      // bytes of it that are kept
 	maxRedirects = 5
-	idlePerHost  = 64
 )
 
 // Header values that are the same in every request; nobody writes to them.
@@ -74,13 +73,7 @@ func newHTTPBase(cfg HTTPConfig, o Options) (*httpBase, error) {
 	}
 	rt := cfg.Transport
 	if rt == nil {
-		b.own = &http.Transport{
-			Proxy:               http.ProxyFromEnvironment,
-			MaxIdleConnsPerHost: idlePerHost,
-			IdleConnTimeout:     90 * time.Second,
-			TLSHandshakeTimeout: 10 * time.Second,
-			ForceAttemptHTTP2:   true,
-		}
+		b.own = newTransport(cfg)
 		rt = b.own
 	}
 	b.trip = rt
