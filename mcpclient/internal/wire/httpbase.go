@@ -59,6 +59,7 @@ type httpBase struct {
 	sessionID string
 	version   string
 	token     string // the last Authorization header that OAuth gave
+	parting   parting
 }
 
 func newHTTPBase(cfg HTTPConfig, o Options) (*httpBase, error) {
