@@ -31,7 +31,6 @@ const (
 	errorBody    = 64 << 10 // bytes read of an answer that is none
 	errorShown   = 500      // bytes of it that are kept
 	maxRedirects = 5
-	idlePerHost  = 64
 )
 
 // Header values that are the same in every request; nobody writes to them.
@@ -60,6 +59,7 @@ type httpBase struct {
 	sessionID string
 	version   string
 	token     string // the last Authorization header that OAuth gave
+	parting   parting
 }
 
 func newHTTPBase(cfg HTTPConfig, o Options) (*httpBase, error) {
@@ -74,13 +74,7 @@ func newHTTPBase(cfg HTTPConfig, o Options) (*httpBase, error) {
 	}
 	rt := cfg.Transport
 	if rt == nil {
-		b.own = &http.Transport{
-			Proxy:               http.ProxyFromEnvironment,
-			MaxIdleConnsPerHost: idlePerHost,
-			IdleConnTimeout:     90 * time.Second,
-			TLSHandshakeTimeout: 10 * time.Second,
-			ForceAttemptHTTP2:   true,
-		}
+		b.own = newTransport(cfg)
 		rt = b.own
 	}
 	b.trip = rt

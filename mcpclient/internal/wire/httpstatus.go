@@ -17,7 +17,7 @@ func mediaType(resp *http.Response) string {
 }
 
 // refused makes the error of an answer that is no MCP reply, with the sentinels that tell what to do. It
-// reads and closes the body. A lost session also ends the connection.
+// reads and closes the body. A lost session also ends the connection, soon.
 func (b *httpBase) refused(resp *http.Response, o order) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, errorBody))
 	_ = resp.Body.Close()
@@ -39,7 +39,7 @@ func (b *httpBase) refusal(resp *http.Response, body []byte, o order) error {
 		return fmt.Errorf("%w: %w: %w", toolsource.ErrForbidden, toolsource.ErrNotReached, st)
 	case b.sessionIsLost(resp, body):
 		lost := fmt.Errorf("%w: %w", toolsource.ErrSessionLost, st)
-		b.shut(lost)
+		b.lose(lost)
 		return fmt.Errorf("%w: %w", toolsource.ErrNotReached, lost)
 	case resp.StatusCode/100 == 2 || resp.StatusCode/100 == 3:
 		return fmt.Errorf("%w: no MCP reply: %w: %s", toolsource.ErrProtocol, st, firstLine(st.Body))
