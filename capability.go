@@ -34,6 +34,12 @@ type Gate interface {
 	Offers(ctx context.Context, spec ToolSpec) bool
 }
 
+// SelfGated is a Gate whose callables ask for themselves, so that a Toolbox need not ask before each call.
+type SelfGated interface {
+	Gate
+	SelfGated() bool
+}
+
 // StatusSource is a source that knows how it is.
 type StatusSource interface {
 	ToolSource
@@ -41,8 +47,9 @@ type StatusSource interface {
 	Status() SourceStatus
 }
 
-// Bounded is a source whose callables end by themselves within the rules of Callable, so that a Toolbox
-// may run them on the caller's goroutine.
+// Bounded is a source whose callables end by themselves within the rules of Callable: soon after their
+// context ends, and within the limits of their spec and of LimitsFrom. A Toolbox may then run them on the
+// caller's goroutine.
 type Bounded interface {
 	ToolSource
 	Bounded() bool
@@ -70,9 +77,15 @@ type Mapper interface {
 	Outer(name string) (outer string, ok bool)
 }
 
+// maxChain bounds how far Unwrap is followed, so that a chain without end is no call without end.
+const maxChain = 100
+
 // find looks for a capability on src and down its chain.
 func find[C ToolSource](src ToolSource) (c C, ok bool) {
-	for src != nil {
+	for range maxChain {
+		if src == nil {
+			break
+		}
 		if c, ok = src.(C); ok {
 			return c, true
 		}
@@ -131,12 +144,12 @@ func Offered(ctx context.Context, src ToolSource, spec ToolSpec) (ok bool) {
 			ok = false
 		}
 	}()
-	for src != nil {
+	for range maxChain {
 		if g, isGate := src.(Gate); isGate && !g.Offers(ctx, spec) {
 			return false
 		}
 		d, isDecorator := src.(Decorator)
-		if !isDecorator {
+		if !isDecorator || d.Unwrap() == nil {
 			return true
 		}
 		if m, maps := src.(Mapper); maps {
@@ -146,32 +159,48 @@ func Offered(ctx context.Context, src ToolSource, spec ToolSpec) (ok bool) {
 		}
 		src = d.Unwrap()
 	}
-	return true
+	return false
 }
 
-// gated reports whether a gate stands anywhere in the chain.
-func gated(src ToolSource) bool {
-	_, ok := find[Gate](src)
-	return ok
+// gates reports whether a gate stands anywhere in the chain, and whether one of them has to be asked before
+// each call.
+func gates(src ToolSource) (any, atCall bool) {
+	for range maxChain {
+		if g, ok := src.(Gate); ok {
+			any = true
+			if s, ok := g.(SelfGated); !ok || !s.SelfGated() {
+				atCall = true
+			}
+		}
+		d, ok := src.(Decorator)
+		if !ok {
+			break
+		}
+		src = d.Unwrap()
+	}
+	return any, atCall
 }
 
-// IsBounded reports whether a source's callables end by themselves.
+// IsBounded reports whether a source's callables end by themselves. A decorator has to say so itself, since
+// what it puts around them may block.
 func IsBounded(src ToolSource) bool {
-	b, ok := find[Bounded](src)
+	b, ok := src.(Bounded)
 	return ok && b.Bounded()
 }
 
 // Claims lists the names that a source owns before its first listing, under the names that the decorators
 // of the chain give them.
-func Claims(src ToolSource) []string {
+func Claims(src ToolSource) []string { return claims(src, maxChain) }
+
+func claims(src ToolSource, steps int) []string {
 	if c, ok := src.(Claimer); ok {
 		return c.Claims()
 	}
 	d, ok := src.(Decorator)
-	if !ok {
+	if !ok || steps == 0 {
 		return nil
 	}
-	names := Claims(d.Unwrap())
+	names := claims(d.Unwrap(), steps-1)
 	m, ok := src.(Mapper)
 	if !ok {
 		return names
@@ -196,7 +225,7 @@ func StatusOf(src ToolSource) (st SourceStatus, ok bool) {
 // CloseSource closes the outermost source of the chain that can be closed; such a source closes what it
 // wraps. Without one it does nothing.
 func CloseSource(src ToolSource) error {
-	for src != nil {
+	for range maxChain {
 		if c, ok := src.(io.Closer); ok {
 			return c.Close()
 		}

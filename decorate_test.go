@@ -194,3 +194,23 @@ func TestAsSource(t *testing.T) {
 		}
 	})
 }
+
+// endless is a decorator whose chain has no end.
+type endless struct{ plainEndless }
+
+type plainEndless struct{}
+
+func (plainEndless) Name() string    { return "endless" }
+func (plainEndless) Available() bool { return true }
+func (plainEndless) Discover(context.Context) ([]ts.ToolSpec, error) {
+	return []ts.ToolSpec{{Name: "x"}}, nil
+}
+func (plainEndless) Resolve(ts.ToolSpec) (ts.Callable, error) { return answering("endless.x"), nil }
+func (e endless) Unwrap() ts.ToolSource                       { return e }
+
+func TestAChainWithoutEnd(t *testing.T) {
+	tb := newBox(t, nil)
+	add(t, tb, at(endless{}, 1))
+	wantText(t, "owner", owner(t, tb, "x"), "endless")
+	wantText(t, "users", names(tb.ForUser(user(t, "ann")).Tools()), "x")
+}

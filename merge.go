@@ -285,6 +285,9 @@ func (tb *Toolbox) report(old, next *snapshot) func() {
 			continue
 		}
 		for _, loser := range losers {
+			if tb.parent != nil && !winner.layer.private && !loser.layer.private {
+				continue // the parent has said so
+			}
 			before := old.byName[name]
 			if before != nil && before.layer == winner.layer && lostBefore(old, name, loser.layer) {
 				continue
@@ -301,16 +304,29 @@ func (tb *Toolbox) report(old, next *snapshot) func() {
 				"loser", loser.layer.name, "loser_precedence", int(loser.layer.Precedence))
 		}
 	}
+	var fresh []*entry // names that have another owner now
 	for _, e := range next.order {
-		if was, ok := old.byName[e.spec.Name]; (!ok || was.layer != e.layer) && tb.o.Masks(e.spec.Name) {
-			say(slog.LevelWarn, "tool masks a name that programs know otherwise",
-				"tool", e.spec.Name, "source", e.layer.name, "remedy", "call it "+e.spec.Name+"_tool, for instance")
+		if was, ok := old.byName[e.spec.Name]; (!ok || was.layer != e.layer) && (tb.parent == nil || e.layer.private) {
+			fresh = append(fresh, e)
 		}
 	}
 	return func() {
 		for _, line := range lines {
 			line()
 		}
+		for _, e := range fresh {
+			tb.warnMask(e)
+		}
+	}
+}
+
+// warnMask warns about a name that hides another. It calls the host's function, so no lock is held.
+func (tb *Toolbox) warnMask(e *entry) {
+	masks := false
+	_ = protect(func() error { masks = tb.o.Masks(e.spec.Name); return nil })
+	if masks {
+		tb.log.Warn("tool masks a name that programs know otherwise",
+			"tool", e.spec.Name, "source", e.layer.name, "remedy", "call it "+e.spec.Name+"_tool, for instance")
 	}
 }
 

@@ -126,10 +126,7 @@ func TestErrorsOfCalls(t *testing.T) {
 func TestCase57Noise(t *testing.T) {
 	var c struct{ Stdout []string }
 	readCase(t, "57-stdout-noise.json", &c)
-	var noise []string
-	for _, line := range c.Stdout[:8] { // what stands before the answer to initialize
-		noise = append(noise, line)
-	}
+	noise := c.Stdout[:8] // what stands before the answer to initialize
 	var log logBuffer
 	s := newServerWith(t, mcptest.Behaviour{Stdout: noise, Trailing: " \r"}, &Options{Logger: testLogger(&log)})
 	if _, err := s.List(t.Context()); err != nil {

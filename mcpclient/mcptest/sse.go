@@ -1,6 +1,7 @@
 package mcptest
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,12 +12,12 @@ import (
 // SSEHandler serves the older HTTP transport at every path: GET opens a stream of events, whose first names
 // the place to post to; requests are posted there and answered on the stream.
 func SSEHandler(b Behaviour) http.Handler {
-	h := &sseHandler{b: b, streams: map[string]*sseStream{}}
-	return http.HandlerFunc(h.serveHTTP)
+	return &sseHandler{b: b, faults: newFaults(b.HTTP), streams: map[string]*sseStream{}}
 }
 
 type sseHandler struct {
-	b Behaviour
+	b      Behaviour
+	faults *faults
 
 	mu      sync.Mutex
 	next    int
@@ -26,13 +27,18 @@ type sseHandler struct {
 // sseStream is one session.
 type sseStream struct {
 	server *server
-	lines  chan []byte
-	end    <-chan struct{}
+	chunks chan []byte
+	end    <-chan struct{} // of its request
+	cut    chan struct{}   // asks for its end; room for one
 }
 
-func (h *sseHandler) serveHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *sseHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.Method {
 	case http.MethodGet:
+		if f := h.faults.pick(http.MethodGet); f != nil {
+			f.serve(w, r, nil, nil)
+			return
+		}
 		h.stream(w, r)
 	case http.MethodPost:
 		h.post(w, r)
@@ -42,27 +48,37 @@ func (h *sseHandler) serveHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *sseHandler) stream(w http.ResponseWriter, r *http.Request) {
-	st := &sseStream{server: newServer(h.b), lines: make(chan []byte), end: r.Context().Done()}
 	h.mu.Lock()
+	st := &sseStream{server: newServer(h.b.life(h.next)), chunks: make(chan []byte), end: r.Context().Done(), cut: make(chan struct{}, 1)}
 	h.next++
 	id := fmt.Sprint(h.next)
 	h.streams[id] = st
 	h.mu.Unlock()
+	var running sync.WaitGroup
+	st.server.background = func(_ context.Context, run func(context.Context)) { running.Go(func() { run(r.Context()) }) }
 	defer func() {
 		h.mu.Lock()
 		delete(h.streams, id)
 		h.mu.Unlock()
+		running.Wait()
 	}()
 	w.Header().Set("Content-Type", "text/event-stream")
-	flusher, _ := w.(http.Flusher)
-	_, _ = fmt.Fprintf(w, "event: endpoint\ndata: /message?session=%s\n\n", id)
+	switch h.b.Endpoint {
+	case NoEndpoint:
+	case "":
+		_, _ = fmt.Fprintf(w, "event: endpoint\ndata: /message?session=%s\n\n", id)
+	default:
+		_, _ = fmt.Fprintf(w, "event: endpoint\ndata: %s\n\n", h.b.Endpoint)
+	}
 	for {
-		flusher.Flush()
+		flush(w)
 		select {
-		case line := <-st.lines:
-			_, _ = fmt.Fprintf(w, "event: message\ndata: %s\n\n", line)
+		case b := <-st.chunks:
+			_, _ = w.Write(b)
 		case <-st.end:
 			return
+		case <-st.cut:
+			panic(http.ErrAbortHandler)
 		}
 	}
 }
@@ -71,24 +87,37 @@ func (h *sseHandler) post(w http.ResponseWriter, r *http.Request) {
 	h.mu.Lock()
 	st := h.streams[r.URL.Query().Get("session")]
 	h.mu.Unlock()
-	if st == nil {
-		http.Error(w, "no such session", http.StatusNotFound)
-		return
-	}
 	body, err := io.ReadAll(r.Body)
 	var m message
 	if err != nil || json.Unmarshal(body, &m) != nil {
 		http.Error(w, "bad request", http.StatusBadRequest)
 		return
 	}
-	w.WriteHeader(http.StatusAccepted)
-	if f, ok := w.(http.Flusher); ok {
-		f.Flush()
+	if f := h.faults.pick(requestName(r, m)); f != nil {
+		f.serve(w, r, m.ID, func(context.Context) []byte { return nil })
+		return
 	}
-	st.server.handle(r.Context(), m, func(line []byte) {
+	if st == nil {
+		http.Error(w, "no such session", http.StatusNotFound)
+		return
+	}
+	w.WriteHeader(http.StatusAccepted)
+	flush(w)
+	st.server.handle(r.Context(), m, st.out())
+}
+
+func (st *sseStream) out() *out {
+	raw := func(b []byte) {
 		select {
-		case st.lines <- line:
+		case st.chunks <- b:
 		case <-st.end:
 		}
-	})
+	}
+	line := func(b []byte) { raw(event(b)) }
+	return &out{note: line, reply: line, raw: raw, cut: func() {
+		select {
+		case st.cut <- struct{}{}:
+		default:
+		}
+	}}
 }

@@ -26,7 +26,9 @@ type call struct {
 	server *server
 	args   json.RawMessage
 	meta   json.RawMessage
-	write  send
+	id     json.RawMessage
+	write  send // of notifications and requests
+	out    *out
 }
 
 func (c *call) read(into any) { _ = json.Unmarshal(c.args, into) }
@@ -52,6 +54,15 @@ func (c *call) read(into any) { _ = json.Unmarshal(c.args, into) }
 //	await_list        says that the list changed, and answers once the client has listed again
 //	ask               sends requests to the client, and answers with what came back
 //	meta              structured content is the _meta of the call
+//	late {ms}         answers later, though it was cancelled
+//	stubborn          answers as soon as it is cancelled
+//	pings {n}         asks the client n times whether it is alive, and answers once it has heard n times
+//	chatter {n}       n log messages, then the answer
+//	flood_stdout, flood_stderr  writes noise there until it is cancelled
+//	half              writes half an answer, and no more
+//	endless           writes an answer that has no end
+//	freeze            the process stops itself by SIGSTOP
+//	cut               ends the connection instead of an answer: the process exits
 //	env {name}, cwd, pid, stats  about its process; stats counts what was received
 func Tools() []Tool {
 	const open = `{"type":"object"}`
@@ -68,7 +79,7 @@ func Tools() []Tool {
 	}
 	add := t("add", "Adds two integers.", object(`"a":{"type":"integer"},"b":{"type":"integer"}`, "a", "b"), reads, runAdd)
 	add.OutputSchema = json.RawMessage(`{"type":"object","properties":{"result":{"type":"integer"}},"required":["result"]}`)
-	return []Tool{
+	return append([]Tool{
 		t("echo", "Answers with the text.", object(`"text":{"type":"string"}`), reads, runEcho),
 		t("args", "Answers with its arguments.", open, reads, func(_ context.Context, c *call) (json.RawMessage, error) {
 			return structured(c.args), nil
@@ -109,7 +120,7 @@ func Tools() []Tool {
 			defer c.server.mu.Unlock()
 			return structured(encode(c.server.counts)), nil
 		}),
-	}
+	}, oddTools(t, object)...)
 }
 
 func tool(tools []Tool, name string) func(context.Context, *call) (json.RawMessage, error) {
@@ -267,26 +278,17 @@ func runAwaitList(ctx context.Context, c *call) (json.RawMessage, error) {
 
 // runAsk sends each kind of request with ids that a client may use itself, and answers with the replies.
 func runAsk(ctx context.Context, c *call) (json.RawMessage, error) {
-	s := c.server
 	replies := map[string]json.RawMessage{}
 	c.write([]byte(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":{"x":1}}}`))
 	c.write([]byte(`{"jsonrpc":"2.0","method":"notifications/unknown"}`))
 	for i, method := range []string{"ping", "roots/list", "sampling/createMessage", "elicitation/create", "no/such"} {
-		id := fmt.Sprint(i + 1)
-		answer := make(chan message, 1)
-		s.mu.Lock()
-		s.asked[id] = answer
-		s.mu.Unlock()
-		c.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%q,"params":{}}`, id, method))
-		select {
-		case m := <-answer:
-			if m.Error != nil {
-				replies[method] = m.Error
-			} else {
-				replies[method] = m.Result
-			}
-		case <-ctx.Done():
+		m, ok := c.ask(ctx, fmt.Sprint(i+1), method)
+		if !ok {
 			return nil, nil
+		}
+		replies[method] = m.Result
+		if m.Error != nil {
+			replies[method] = m.Error
 		}
 	}
 	return structured(encode(replies)), nil

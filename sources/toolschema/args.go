@@ -2,7 +2,7 @@ package toolschema
 
 import (
 	"encoding/json"
-	"math/bits"
+	"slices"
 
 	"github.com/toolsource/toolsource"
 )
@@ -56,8 +56,6 @@ func (s typeSet) argType() string {
 	}
 	return "Any"
 }
-
-func (s typeSet) single() bool { return bits.OnesCount8(uint8(s&^typeNull)) == 1 }
 
 // types reads the keyword type, a word or a list of words. Words that JSON Schema does not know make it any.
 func (n *node) types() typeSet {
@@ -217,6 +215,7 @@ func (g *gatherer) properties(n *node, at *loc) {
 		g.add(here, "give an object", "is %s, not an object; it is read as having no entries", props.kind())
 		return
 	}
+	g.args = slices.Grow(g.args, len(props.keys))
 	for i, name := range props.keys {
 		if _, dup := g.byName[name]; dup {
 			continue

@@ -214,6 +214,14 @@ var hostile = map[string]func() string{
 		}
 		return b.String() + `"d60":{"type":"string"}}}`
 	},
+	"wide aliases": func() string {
+		var b strings.Builder
+		b.WriteString(`{"$ref":"#/$defs/d0","$defs":{`)
+		for i := range 12 {
+			fmt.Fprintf(&b, `"d%d":{"anyOf":[{"$ref":"#/$defs/d%d"}%s]},`, i, i+1, strings.Repeat(fmt.Sprintf(`,{"$ref":"#/$defs/d%d"}`, i+1), 30))
+		}
+		return b.String() + `"d12":{"type":"string"}}}`
+	},
 	"many properties": func() string {
 		var b strings.Builder
 		b.WriteString(`{"properties":{"a":{}`)

@@ -161,6 +161,7 @@ func TestBind(t *testing.T) {
 		{"recursive", `{"properties":{"n":{"$ref":"#/$defs/N"}},"$defs":{"N":{"type":"object","properties":{"v":{"type":"string"},"c":{"type":"array","items":{"$ref":"#/$defs/N"}}}}}}`,
 			map[string]any{"n": map[string]any{"c": []any{map[string]any{"c": []any{map[string]any{"v": 1}}}}}}, `n.c[0].c[0].v is an integer, want a string (put it in quotes)`},
 		{"cycle without values", `{"properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"allOf":[{"$ref":"#/$defs/B"}]},"B":{"allOf":[{"$ref":"#/$defs/A"}]}}}`, map[string]any{"a": 1}, `{"a":1}`},
+		{"such a cycle does not use up what others are checked with", `{"properties":{"a":{"$ref":"#/$defs/A"},"z":{"allOf":[{"type":"integer"}]}},"$defs":{"A":{"allOf":[{"$ref":"#/$defs/B"}]},"B":{"allOf":[{"$ref":"#/$defs/A"}]}}}`, map[string]any{"a": 1, "z": "x"}, `z is a string, want an integer`},
 
 		{"raw JSON passes as it is", `{"properties":{"a":{"type":"object"}}}`, map[string]any{"a": json.RawMessage(`{"z":1,"a":1e2}`)}, `{"a":{"z":1,"a":1e2}}`},
 		{"raw JSON is checked", `{"properties":{"a":{"properties":{"z":{"type":"string"}}}}}`, map[string]any{"a": json.RawMessage(`{"z":1}`)}, `a.z is an integer, want a string (put it in quotes)`},
@@ -324,5 +325,20 @@ func BenchmarkBind(b *testing.B) {
 		if _, err := binder.Bind(args); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkRead is what discovering one common tool costs.
+func BenchmarkRead(b *testing.B) {
+	schema := json.RawMessage(`{"type":"object","properties":{"path":{"type":"string","description":"the file to read"},"head":{"type":"number","description":"if given, only the first lines"},"mode":{"type":"string","enum":["r","w"],"default":"r"}},"required":["path"],"additionalProperties":false,"$schema":"http://json-schema.org/draft-07/schema#"}`)
+	for name, f := range map[string]func(){
+		"Args": func() { Args(schema) }, "NewBinder": func() { NewBinder(schema) }, "Returns": func() { Returns(schema) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				f()
+			}
+		})
 	}
 }

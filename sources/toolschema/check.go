@@ -16,15 +16,13 @@ const (
 	maxFaults = 5       // told at once
 	maxShown  = 10      // names or values listed in one fault
 	maxTries  = 100_000 // checks made in combinators for one call; past it they count as fitting
-	maxNest   = 500     // nesting of arguments that is checked; deeper ones pass
 )
 
 // A spot is a place in the arguments; its text is only made for a fault.
 type spot struct {
 	up       *spot
 	key      string
-	index    int // -1: key counts
-	depth    int
+	index    int  // -1: key counts
 	optional bool // may be left out
 }
 
@@ -55,16 +53,9 @@ func label(name string) string {
 }
 
 func (s *spot) member(key string) *spot {
-	return &spot{up: s, key: key, index: -1, depth: s.deep() + 1}
+	return &spot{up: s, key: key, index: -1}
 }
-func (s *spot) element(i int) *spot { return &spot{up: s, index: i, depth: s.deep() + 1} }
-
-func (s *spot) deep() int {
-	if s == nil {
-		return 0
-	}
-	return s.depth
-}
+func (s *spot) element(i int) *spot { return &spot{up: s, index: i} }
 
 // A checker walks one call's arguments. Values are coerced on the way and copied only where that changes
 // them.
@@ -99,7 +90,7 @@ func (c *checker) err() error {
 
 // value checks v and gives it back, coerced. It stops looking where the bounds are reached.
 func (c *checker) value(s *shape, v any, at *spot) any {
-	if s == nil || at.deep() > maxNest || c.hops > maxHops {
+	if s == nil || c.hops > maxHops {
 		return v
 	}
 	if c.inside > 0 || c.hops > 0 {

@@ -205,7 +205,10 @@ func (r *reader) object(n *node, depth int) {
 		}
 		start := r.i
 		r.str()
-		key := unquote(r.b[start:r.i])
+		key, ok := keywords[string(r.b[start+1:r.i-1])] // which are most keys, and need no copy
+		if !ok {
+			key = unquote(r.b[start:r.i])
+		}
 		r.space()
 		r.i++ // the colon
 		n.set(key, r.value(depth+1))
@@ -216,10 +219,23 @@ func (r *reader) object(n *node, depth int) {
 	r.i++
 }
 
+var keywords = func() map[string]string {
+	m := map[string]string{}
+	for _, w := range strings.Fields(`type properties required description default enum const items anyOf oneOf
+		allOf title format minimum maximum minLength maxLength pattern $ref $schema $defs definitions
+		additionalProperties minItems maxItems examples nullable prefixItems`) {
+		m[w] = w
+	}
+	return m
+}()
+
 func (n *node) set(key string, v node) {
 	if old := n.at(key); old != nil {
 		*old = v
 		return
+	}
+	if n.keys == nil {
+		n.keys, n.elems = make([]string, 0, 4), make([]node, 0, 4)
 	}
 	n.keys = append(n.keys, key)
 	n.elems = append(n.elems, v)

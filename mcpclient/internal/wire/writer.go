@@ -192,7 +192,7 @@ func (w *lineWriter) land(lines []*outLine, n int) {
 		n -= took
 		l.off += took
 		switch {
-		case l.off == len(l.b):
+		case l.off == len(l.b) && w.err == nil: // else fail has told everybody while the lines were on their way
 			w.queue = w.queue[1:]
 			close(l.done)
 		case l.off == 0:

@@ -1,0 +1,137 @@
+package sourcetest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"time"
+
+	"github.com/toolsource/toolsource"
+)
+
+// checkCancelledCalls calls with a context that has ended, and with one that ends on the way.
+func checkCancelledCalls(ctx context.Context, s *subject) error {
+	tools, err := s.callable(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range tools {
+		for _, after := range []time.Duration{0, moment} {
+			ctx, cancel := context.WithCancel(ctx)
+			if after == 0 {
+				cancel()
+			} else {
+				time.AfterFunc(after, cancel)
+			}
+			_, _, stuck := t.run(ctx, sample(t.spec), after+soon)
+			cancel()
+			if stuck != nil {
+				return fmt.Errorf("%w of its context's end", stuck)
+			}
+		}
+	}
+	return nil
+}
+
+func checkUntouched(ctx context.Context, s *subject) error {
+	tools, err := s.callable(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for _, t := range tools {
+		args := sample(t.spec)
+		args["sourcetest_extra"] = map[string]any{"list": []any{int64(1), 2.0}}
+		before := toolsource.ToolSpec{Meta: args}.Clone().Meta
+		for _, given := range []map[string]any{args, nil} {
+			if _, _, stuck := t.run(ctx, given, patience+soon); stuck != nil {
+				return stuck
+			}
+		}
+		if !reflect.DeepEqual(before, args) {
+			return fmt.Errorf("%s was called with %v, which then was %v", t.spec.Name, before, args)
+		}
+	}
+	return nil
+}
+
+func checkResults(ctx context.Context, s *subject) error {
+	tools, err := s.callable(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for _, t := range tools {
+		res, err, stuck := t.run(ctx, sample(t.spec), patience+soon)
+		if stuck != nil {
+			return stuck
+		}
+		if err != nil {
+			continue // made-up arguments need not please a tool
+		}
+		if err := allowed(res.Value, "value", 0); err != nil {
+			return fmt.Errorf("the result of %s: %w; make it with toolsource.Value", t.spec.Name, err)
+		}
+	}
+	return nil
+}
+
+// allowed reports what a result's value must not hold.
+func allowed(v any, at string, depth int) error {
+	if depth > 1000 {
+		return fmt.Errorf("%s holds itself, or is nested more than 1000 deep", "value")
+	}
+	switch v := v.(type) {
+	case nil, bool, int64, string, toolsource.Blob:
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("%s is %v", at, v)
+		}
+	case json.Number:
+		if _, err := v.Int64(); err == nil || !json.Valid([]byte(v)) {
+			return fmt.Errorf("%s is the json.Number %q, which is for integers outside int64", at, v)
+		}
+	case []any:
+		for i, e := range v {
+			if err := allowed(e, fmt.Sprintf("%s[%d]", at, i), depth+1); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for k, e := range v {
+			if err := allowed(e, at+"."+k, depth+1); err != nil {
+				return err
+			}
+		}
+	default:
+		return fmt.Errorf("%s is a %T", at, v)
+	}
+	return nil
+}
+
+func checkConcurrentCalls(ctx context.Context, s *subject) error {
+	tools, err := s.callable(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return ends("calls at once", patience+soon, func() error {
+		for _, t := range tools {
+			_, alone, _ := t.run(ctx, sample(t.spec), patience+soon)
+			if err := together(func() error {
+				if _, err := t.call(ctx, sample(t.spec)); err != nil && alone == nil {
+					return fmt.Errorf("%s works alone, and called at once with others fails: %w", t.spec.Name, err)
+				}
+				return nil
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
