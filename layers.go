@@ -44,22 +44,23 @@ type layer struct {
 	inFlight  atomic.Int64
 	abandoned atomic.Int64 // callables that outlived their call and still run
 
-	listed    bool // a listing was good once
-	listing   []*entry
-	listedAt  time.Time
-	bindings  map[bindingKey]*binding
-	problems  []error
-	texts     []string // of the problems
-	err       error    // of the last listing; nil: it was good
-	down      bool     // its last listing failed or it says that it is not available
-	since     time.Time
-	stale     bool   // it announced a change that was not taken in
-	started   uint64 // listings begun
-	applied   uint64 // the latest listing that was taken in
-	removed   bool
-	relisting bool // the background worker is there
-	again     bool // another change came meanwhile
-	stopWatch func()
+	listed      bool // a listing was good once
+	listing     []*entry
+	listedAt    time.Time
+	bindings    map[bindingKey]*binding
+	problems    []error
+	texts       []string // of the problems
+	err         error    // of the last listing; nil: it was good
+	down        bool     // its last listing failed or it says that it is not available
+	unavailable bool     // err says that it is not available
+	since       time.Time
+	stale       bool   // it announced a change that was not taken in
+	started     uint64 // listings begun
+	applied     uint64 // the latest listing that was taken in
+	removed     bool
+	relisting   bool // the background worker is there
+	again       bool // another change came meanwhile
+	stopWatch   func()
 }
 
 // Add attaches layers. It discovers them side by side and merges them in argument order. A source that fails
@@ -220,6 +221,8 @@ type listing struct {
 	texts    []string // of the problems
 	err      error
 	late     bool // it came after its caller had left
+
+	unavailable bool // err says that the source cannot contribute tools now
 }
 
 // discover lists a layer's source on a goroutine of its own and waits for it no longer than ctx and the
@@ -271,6 +274,9 @@ func (tb *Toolbox) discover(ctx context.Context, l *layer, before ...func(*layer
 		}
 	}
 	found.number = number
+	if found.err != nil { // asked here, where no lock is held: the methods of errors are foreign code
+		_ = protect(func() error { found.unavailable = KindOf(found.err) == KindUnavailable; return nil })
+	}
 	return found
 }
 
@@ -379,7 +385,7 @@ func sourceError(source, op string, err error) error {
 // takeLocked makes a listing the layer's own. A failed one keeps the last good one. It returns log lines.
 func (tb *Toolbox) takeLocked(l *layer, f *listing) (notes []func()) {
 	wasDown := l.down
-	l.err, l.down = f.err, f.err != nil
+	l.err, l.down, l.unavailable = f.err, f.err != nil, f.unavailable
 	if wasDown != l.down || l.listedAt.IsZero() {
 		l.since = time.Now()
 	}
