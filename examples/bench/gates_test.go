@@ -111,7 +111,7 @@ func TestGates(t *testing.T) {
 		t.Skip("times and bytes mean nothing under the race detector")
 	}
 	idle := idleHeap(t)
-	m, err := measure(boutsOf(t))
+	m, err := measure(t, bouts())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,36 +134,37 @@ func TestGates(t *testing.T) {
 // fresh is longer than what a Server takes for a fresh listing, which it does not ask for again.
 const fresh = 2100 * time.Millisecond
 
-// boutsOf opens all sessions, which end with the test.
-func boutsOf(t testing.TB) []bout {
-	open := func(s server, sessions int) (out [][]*client) {
-		for _, l := range libraries {
-			var cs []*client
-			for range sessions {
-				c := l.open(t, s)
-				t.Cleanup(c.close)
-				cs = append(cs, c)
-			}
-			out = append(out, cs)
-		}
-		return out
-	}
-	calling := func(name string, s [][]*client, width, size, n int) bout {
+// bouts are all that is measured in turns.
+func bouts() []bout {
+	calling := func(name string, on func(testing.TB) server, width, size, n int) bout {
 		b := bout{name: name, n: n}
-		for i, l := range libraries {
-			b.lanes = append(b.lanes, lane{l.name, calls(s[i][0], texts(width, size))})
+		for _, l := range libraries {
+			b.lanes = append(b.lanes, lane{l.name, func(t testing.TB) func(int) error {
+				c := l.open(t, on(t))
+				t.Cleanup(c.close)
+				return calls(c, texts(width, size))
+			}})
 		}
 		return b
 	}
 	listing := func(name string, tools, sessions int) bout {
 		b := bout{name: name, n: sessions, apart: fresh}
-		for i, s := range open(server{tools: tools}, sessions) {
-			b.lanes = append(b.lanes, lane{libraries[i].name, lists(s, tools)})
+		for _, l := range libraries {
+			b.lanes = append(b.lanes, lane{l.name, func(t testing.TB) func(int) error {
+				var cs []*client
+				for range sessions {
+					c := l.open(t, server{tools: tools})
+					t.Cleanup(c.close)
+					cs = append(cs, c)
+				}
+				return lists(cs, tools)
+			}})
 		}
 		return b
 	}
-	stdio, modern := open(server{tools: 1}, 1), open(server{tools: 1, modern: true}, 1)
-	http := open(startHTTP(t, 1), 1)
+	stdio := func(testing.TB) server { return server{tools: 1} }
+	modern := func(testing.TB) server { return server{tools: 1, modern: true} }
+	http := func(t testing.TB) server { return startHTTP(t, 1) }
 	return []bout{
 		calling(stdioSmall, stdio, 1, 30, 600),
 		calling(stdioParallel, stdio, 64, 30, 64*20),
@@ -172,7 +173,7 @@ func boutsOf(t testing.TB) []bout {
 		calling(stdioLarge, stdio, 1, 1<<20, 6),
 		calling(httpSmall, http, 1, 30, 300),
 		listing(listThousand, 1000, 5),
-		functionBout(t),
+		functionBout(),
 	}
 }
 
@@ -254,27 +255,23 @@ func size(b float64) string {
 	return fmt.Sprintf("%.1f KB", b/1024)
 }
 
-// Benchmarks for profiles: go test -run '^$' -bench 'Call/stdio_30_B$/own' -memprofile mem -memprofilerate 1.
-func BenchmarkCall(b *testing.B) {
-	bouts := boutsOf(b)
-	for _, o := range bouts {
-		if o.apart > 0 {
-			continue
-		}
+// BenchmarkBout is for profiles, see README.md.
+func BenchmarkBout(b *testing.B) {
+	for _, o := range bouts() {
 		b.Run(o.name, func(b *testing.B) {
 			for _, l := range o.lanes {
 				b.Run(l.name, func(b *testing.B) {
+					run := l.open(b)
 					b.ReportAllocs()
-					width := 1
-					if i := strings.Index(o.name, " at once"); i > 0 {
-						_, _ = fmt.Sscan(o.name[strings.LastIndexByte(o.name[:i], ' ')+1:i], &width)
-					}
-					if err := l.run(max(b.N/width, 1) * width); err != nil {
+					b.ResetTimer()
+					n := (b.N + o.n - 1) / o.n * o.n // a whole number of rounds
+					if err := run(n); err != nil {
 						b.Fatal(err)
 					}
+					b.StopTimer()
+					b.ReportMetric(float64(n)/float64(b.N), "x")
 				})
 			}
 		})
 	}
 }
-

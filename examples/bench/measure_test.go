@@ -25,9 +25,10 @@ type bout struct {
 	lanes []lane
 }
 
+// A lane opens what it needs, which ends with the test, and gives what runs n operations.
 type lane struct {
 	name string
-	run  func(n int) error
+	open func(testing.TB) func(n int) error
 }
 
 // figures are of one operation; cost sums up the rounds of a lane.
@@ -53,18 +54,22 @@ func (c *cost) median() figures {
 
 // measure runs every lane of every bout once a round, so that whatever else the machine does meanwhile
 // meets them all alike, and gives the medians by bout and lane. A round before the first does not count.
-func measure(bouts []bout) (map[string]map[string]figures, error) {
+func measure(t testing.TB, bouts []bout) (map[string]map[string]figures, error) {
+	runs := make([][]func(int) error, len(bouts))
 	costs := make([][]cost, len(bouts))
 	last := make([]time.Time, len(bouts))
-	for i := range bouts {
-		costs[i] = make([]cost, len(bouts[i].lanes))
+	for i, b := range bouts {
+		costs[i] = make([]cost, len(b.lanes))
+		for _, l := range b.lanes {
+			runs[i] = append(runs[i], l.open(t))
+		}
 	}
 	for round := -1; round < rounds; round++ {
 		for i, b := range bouts {
 			time.Sleep(time.Until(last[i].Add(b.apart)))
 			for k := range b.lanes {
 				k = (k + round + 1) % len(b.lanes)
-				f, err := once(b.lanes[k].run, b.n)
+				f, err := once(runs[i][k], b.n)
 				if err != nil {
 					return nil, fmt.Errorf("%s, %s: %w", b.name, b.lanes[k].name, err)
 				}
@@ -190,28 +195,29 @@ func function(_ context.Context, args map[string]any) (toolsource.Result, error)
 }
 
 // functionBout is a Go function, alone and as a tool.
-func functionBout(t testing.TB) bout {
-	lanes := []lane{{"function", functionLane(function)}}
-	for _, bounded := range []bool{true, false} {
-		tb := toolsource.NewToolbox(nil)
-		t.Cleanup(func() { _ = tb.Close() })
-		if err := tb.Add(context.Background(), toolsource.Layer{Source: functions{bounded}}); err != nil {
-			t.Fatal(err)
+func functionBout() bout {
+	tool := func(bounded bool) func(testing.TB) func(int) error {
+		return func(t testing.TB) func(int) error {
+			tb := toolsource.NewToolbox(nil)
+			t.Cleanup(func() { _ = tb.Close() })
+			if err := tb.Add(context.Background(), toolsource.Layer{Source: functions{bounded}}); err != nil {
+				t.Fatal(err)
+			}
+			call, err := tb.Resolve("echo")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return repeat(call)
 		}
-		call, err := tb.Resolve("echo")
-		if err != nil {
-			t.Fatal(err)
-		}
-		name := "tool"
-		if bounded {
-			name = "bounded"
-		}
-		lanes = append(lanes, lane{name, functionLane(call)})
 	}
-	return bout{name: goFunction, n: 20000, lanes: lanes}
+	return bout{name: goFunction, n: 20000, lanes: []lane{
+		{"function", func(testing.TB) func(int) error { return repeat(function) }},
+		{"bounded", tool(true)},
+		{"tool", tool(false)},
+	}}
 }
 
-func functionLane(call toolsource.Callable) func(int) error {
+func repeat(call toolsource.Callable) func(int) error {
 	args := texts(1, 30)[0]
 	return func(n int) error {
 		for range n {
