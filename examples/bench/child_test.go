@@ -13,23 +13,24 @@ import (
 
 // The servers here read requests with bytes.Index and answer with pieces that were made before, so that
 // nearly all of what is measured is the client's own work. They run in processes of their own: the test
-// binary again, told by its environment what to be.
-const (
-	envChild = "TOOLSOURCE_BENCH_CHILD" // "stdio" or "http"
-	envTools = "TOOLSOURCE_BENCH_TOOLS" // number of tools that are listed
-	envEra   = "TOOLSOURCE_BENCH_ERA"   // "2026": answer server/discover
-)
+// binary again, told by its arguments what to be.
+const childMark = "toolsource-bench-server"
+
+// args are those of a child that serves over "stdio" or "http", the number of tools that it lists, and
+// whether it speaks the 2026 era.
+func (s server) args(over string) []string {
+	return []string{childMark, over, strconv.Itoa(s.tools), strconv.FormatBool(s.modern)}
+}
 
 // childMain serves if this process is to be a server.
 func childMain() {
-	what := os.Getenv(envChild)
-	if what == "" {
+	if len(os.Args) != 5 || os.Args[1] != childMark {
 		return
 	}
-	tools, _ := strconv.Atoi(os.Getenv(envTools))
-	s := newEcho(tools, os.Getenv(envEra) == "2026")
+	tools, _ := strconv.Atoi(os.Args[3])
+	s := newEcho(tools, os.Args[4] == "true")
 	time.AfterFunc(10*time.Minute, func() { os.Exit(3) }) // so that a test that was killed leaves nothing
-	if what == "http" {
+	if os.Args[2] == "http" {
 		s.serveHTTP()
 	} else {
 		s.serveLines(os.Stdin, os.Stdout)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -35,14 +34,6 @@ type server struct {
 	url    string // "": a child on stdio
 }
 
-func (s server) env() map[string]string {
-	m := map[string]string{envChild: "stdio", envTools: strconv.Itoa(s.tools)}
-	if s.modern {
-		m[envEra] = "2026"
-	}
-	return m
-}
-
 func (s server) era() string {
 	if s.modern {
 		return mcpclient.Era20260728
@@ -59,20 +50,10 @@ func self(t testing.TB) string {
 	return exe
 }
 
-func list(env map[string]string) (out []string) {
-	for k, v := range env {
-		out = append(out, k+"="+v)
-	}
-	return out
-}
-
 // startHTTP starts a server over HTTP in a process of its own, which ends with the test.
 func startHTTP(t testing.TB, tools int) server {
 	t.Helper()
-	env := server{tools: tools}.env()
-	env[envChild] = "http"
-	cmd := exec.Command(self(t))
-	cmd.Env = list(env)
+	cmd := exec.Command(self(t), server{tools: tools}.args("http")...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -99,9 +80,7 @@ func sdk(t testing.TB, s server) *client {
 	t.Helper()
 	var tr mcp.Transport = &mcp.StreamableClientTransport{Endpoint: s.url}
 	if s.url == "" {
-		cmd := exec.Command(self(t))
-		cmd.Env = list(s.env())
-		tr = &mcp.CommandTransport{Command: cmd}
+		tr = &mcp.CommandTransport{Command: exec.Command(self(t), s.args("stdio")...)}
 	}
 	c := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
 	cs, err := c.Connect(context.Background(), tr, &mcp.ClientSessionOptions{ProtocolVersion: s.era()})
@@ -137,7 +116,7 @@ func mcpgo(t testing.TB, s server) *client {
 	t.Helper()
 	var tr transport.Interface
 	if s.url == "" {
-		tr = transport.NewStdio(self(t), list(s.env()))
+		tr = transport.NewStdio(self(t), nil, s.args("stdio")...)
 	} else {
 		h, err := transport.NewStreamableHTTP(s.url)
 		if err != nil {
@@ -226,14 +205,24 @@ func own(t testing.TB, s server) *client {
 	}
 }
 
+// bare is this library's session alone, without source and Toolbox.
+func bare(t testing.TB, s server) *client {
+	t.Helper()
+	srv := ownServer(t, s)
+	return &client{
+		call: func(ctx context.Context, args map[string]any) (string, error) {
+			res, err := srv.Call(ctx, "echo", args, mcpclient.CallOptions{})
+			return res.Text(), err
+		},
+		close: func() { _ = srv.Close() },
+	}
+}
+
 func ownServer(t testing.TB, s server) *mcpclient.Server {
 	t.Helper()
 	cfg := mcpclient.ServerConfig{ID: "echo", URL: s.url, Era: s.era()}
 	if s.url == "" {
-		cfg.Command, cfg.Env = self(t), map[string]toolsource.Secret{}
-		for k, v := range s.env() {
-			cfg.Env[k] = toolsource.Secret(v)
-		}
+		cfg.Command, cfg.Args = self(t), s.args("stdio")
 	}
 	srv, err := mcpclient.New(cfg, nil)
 	if err != nil {
@@ -242,14 +231,10 @@ func ownServer(t testing.TB, s server) *mcpclient.Server {
 	return srv
 }
 
-// libraries are what is compared, in the order of the table's columns.
-var libraries = []struct {
+type library struct {
 	name string
 	open func(testing.TB, server) *client
-}{{"sdk", sdk}, {"mcp-go", mcpgo}, {"own", own}}
+}
 
-const (
-	isSDK = iota
-	isMCPGo
-	isOwn
-)
+// libraries are what is compared, in the order of the table's columns.
+var libraries = []library{{"sdk", sdk}, {"mcp-go", mcpgo}, {"own", own}}

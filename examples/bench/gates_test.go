@@ -177,37 +177,52 @@ func bouts() []bout {
 	}
 }
 
-// idleHeap is what the heap holds for one session that has made a call and is idle, garbage collected.
+// idleHeap is what the heap holds for one session that has made a call and is idle, garbage collected. Ours
+// is the session alone, as the others are; with its source and a Toolbox of its own it is a row of its own.
+// What the runtime keeps for goroutines and threads that were once needed is there before the first of the
+// rounds that count; how many a session has is logged.
 func idleHeap(t testing.TB) map[string]figures {
-	const sessions = 20
-	held := func() (heap, stack uint64) {
-		var m runtime.MemStats
-		for range 3 { // pools let go of what they hold in two steps
-			runtime.GC()
-		}
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc, m.StackInuse
-	}
-	out := map[string]figures{}
-	args := texts(1, 30)[0]
-	for _, l := range libraries {
-		l.open(t, server{tools: 1}).close() // what exists once does not count
-		before, _ := held()
-		cs := make([]*client, sessions)
-		for i := range cs {
-			cs[i] = l.open(t, server{tools: 1})
-			if _, err := cs[i].call(context.Background(), args); err != nil {
-				t.Fatal(err)
+	const sessions, counted = 20, 3
+	costs := make([]cost, len(idleLibraries))
+	for round := range counted + 1 {
+		for i, l := range idleLibraries {
+			heap, goroutines := held(), runtime.NumGoroutine()
+			cs := make([]*client, sessions)
+			for k := range cs {
+				cs[k] = l.open(t, server{tools: 1})
+				if _, err := cs[k].call(context.Background(), texts(1, 30)[0]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f := figures{bytes: (held() - heap) / sessions}
+			if round > 0 {
+				costs[i].of = append(costs[i].of, f)
+			} else {
+				t.Logf("%s of %s: %d goroutines", idleSession, l.name, (runtime.NumGoroutine()-goroutines)/sessions)
+			}
+			for _, c := range cs {
+				c.close()
 			}
 		}
-		after, _ := held()
-		out[l.name] = figures{bytes: float64(after-before) / sessions}
-		for _, c := range cs {
-			c.close()
-		}
+	}
+	out := map[string]figures{}
+	for i, l := range idleLibraries {
+		out[l.name] = costs[i].median()
 	}
 	return out
 }
+
+// held is the size of the heap without garbage. Pools let go of what they hold in two steps.
+func held() float64 {
+	var m runtime.MemStats
+	for range 3 {
+		runtime.GC()
+	}
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}
+
+var idleLibraries = []library{{"sdk", sdk}, {"mcp-go", mcpgo}, {"own", bare}, {"in a Toolbox", own}}
 
 func table(m map[string]map[string]figures) string {
 	var b strings.Builder
@@ -215,6 +230,10 @@ func table(m map[string]map[string]figures) string {
 	fmt.Fprintf(w, "\t\ttime\tB/op\tallocs\ttime/sdk\tB/sdk\ttime/mcp-go\tB/mcp-go\t\n")
 	for _, name := range []string{stdioSmall, stdioParallel, stdioThousand, stdioModern, stdioLarge, httpSmall, listThousand, idleSession} {
 		sdk, mcpgo := m[name]["sdk"], m[name]["mcp-go"]
+		libraries := libraries
+		if name == idleSession {
+			libraries = idleLibraries
+		}
 		for _, l := range libraries {
 			f := m[name][l.name]
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.0f\t%s\t%s\t%s\t%s\t\n", name, l.name, duration(f.ns), size(f.bytes), f.allocs,
