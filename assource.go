@@ -27,7 +27,9 @@ func (s *boxSource) Name() string    { return s.name }
 func (s *boxSource) Available() bool { return !s.tb.closed.Load() }
 func (s *boxSource) Bounded() bool   { return true }
 func (s *boxSource) SelfGated() bool { return true } // the callables are guarded
-func (s *boxSource) Close() error    { return s.tb.Close() }
+
+func (s *boxSource) SelfLimited() bool { return true }
+func (s *boxSource) Close() error      { return s.tb.Close() }
 
 func (s *boxSource) Discover(ctx context.Context) ([]ToolSpec, error) {
 	if err := ctx.Err(); err != nil {

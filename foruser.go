@@ -58,7 +58,7 @@ func (tb *Toolbox) mirror() {
 	originals := make([]original, 0, len(p.layers))
 	for _, l := range p.layers {
 		originals = append(originals, original{l: l, listing: l.listing, copy: layer{
-			Layer: l.Layer, name: l.name, seq: l.seq, registered: l.registered, bounded: l.bounded, gated: l.gated, gateCalls: l.gateCalls, claims: l.claims,
+			Layer: l.Layer, name: l.name, seq: l.seq, registered: l.registered, bounded: l.bounded, limited: l.limited, gated: l.gated, gateCalls: l.gateCalls, claims: l.claims,
 			listed: l.listed, listedAt: l.listedAt, problems: l.problems, err: l.err, unavailable: l.unavailable, down: l.down, since: l.since,
 			bindings: map[bindingKey]*binding{},
 		}})
@@ -153,7 +153,7 @@ func (tb *Toolbox) userLayer(c *layer) *layer {
 		return c
 	}
 	_ = protect(func() error {
-		c.bounded = IsBounded(c.Source)
+		c.bounded, c.limited = IsBounded(c.Source), isSelfLimited(c.Source)
 		c.gated, c.gateCalls = gates(c.Source)
 		return nil
 	})

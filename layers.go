@@ -35,6 +35,7 @@ type layer struct {
 	seq        uint64 // order of attaching, from 1
 	registered bool   // made by Register
 	bounded    bool   // its callables end by themselves
+	limited    bool   // and keep the limits as well
 	gated      bool   // it has a gate
 	gateCalls  bool   // the gate is asked before each call
 	private    bool   // of a user's own source
@@ -139,7 +140,7 @@ func (tb *Toolbox) prepare(la Layer, i int) (*layer, error) {
 	var claims []string
 	err := protect(func() error {
 		l.name = la.Source.Name()
-		l.bounded = IsBounded(la.Source)
+		l.bounded, l.limited = IsBounded(la.Source), isSelfLimited(la.Source)
 		l.gated, l.gateCalls = gates(la.Source)
 		claims = Claims(la.Source)
 		return nil
