@@ -66,6 +66,9 @@ func child(do string) {
 		os.Exit(1)
 	case "exit0":
 		os.Exit(0)
+	case "sdk":
+		serveSDK()
+		return
 	case "mute":
 		_, _ = io.Copy(io.Discard, os.Stdin)
 	case "sleep":

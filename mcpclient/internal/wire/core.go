@@ -21,6 +21,7 @@ const (
 
 	methodInitialize  = "initialize"
 	methodInitialized = "notifications/initialized"
+	methodDiscover    = "server/discover"
 	methodCallTool    = "tools/call"
 	methodListTools   = "tools/list"
 	methodCancelled   = "notifications/cancelled"
@@ -34,8 +35,9 @@ type core struct {
 	opts  Options
 	calls calls
 	noise noise
-	// greeted is called with the result of initialize before the SDK sees it. nil: nobody is interested.
-	greeted func(result []byte)
+	// greeted is called with the result of initialize or discover before the SDK sees it. nil: nobody is
+	// interested.
+	greeted func(to *call, result []byte)
 }
 
 func newCore(o Options) core {
