@@ -153,6 +153,7 @@ func serve(do string) {
 			callTool(id, m, string(line))
 		case "notifications/cancelled":
 			fmt.Fprintf(os.Stderr, "cancelled %s\n", m.Params.RequestID)
+			result(string(m.Params.RequestID), text("too late"))
 		case "ping":
 			result(id, `{}`)
 		case "":

@@ -420,16 +420,6 @@ func (b *httpBase) push(f *flight, msg jsonrpc.Message) {
 	}
 }
 
-func (b *httpBase) unusable(text []byte, err error) {
-	switch {
-	case err == nil:
-	case errors.Is(err, errUnasked):
-		b.opts.Logger.Debug("dropped a reply to no call under way")
-	default:
-		b.noise.add(text, err)
-	}
-}
-
 // Close implements mcp.Connection. It returns at once; Gone waits.
 func (b *httpBase) Close() error {
 	b.shut(nil)

@@ -252,16 +252,6 @@ func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-func (c *stdioConn) unusable(line []byte, err error) {
-	switch {
-	case err == nil:
-	case errors.Is(err, errUnasked):
-		c.opts.Logger.Debug("dropped a reply to no call under way")
-	default:
-		c.noise.add(line, err)
-	}
-}
-
 // batch takes the members of a batch, as protocol versions up to 2025-03-26 allow them.
 func (c *stdioConn) batch(line []byte) {
 	n := 0
