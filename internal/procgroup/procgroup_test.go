@@ -52,12 +52,18 @@ func child(do string) {
 		self, _ := os.Executable()
 		var p *Process
 		done := make(chan error)
-		go func() {
+		var onThread func()
+		onThread = func() {
 			runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+			if onMainThread() {    // but the first one, which is kept here
+				go onThread()
+				select {}
+			}
 			var err error
 			p, err = Start(Cmd{Path: self, Env: []string{"PROCGROUP_DO=stubborn"}, DieWithParent: os.Getenv("PINNED") != ""})
 			done <- err
-		}()
+		}
+		go onThread()
 		if err := <-done; err != nil {
 			os.Exit(9)
 		}
