@@ -167,16 +167,22 @@ func (s *server) refused(w http.ResponseWriter) bool {
 // answer writes the reply as JSON, or as events with whatever the call sends before it.
 func (s *server) answer(ctx context.Context, w http.ResponseWriter, m message, die func()) {
 	var mu sync.Mutex
-	cut := false
+	cut, silent := false, true
 	raw := func(b []byte) {
 		mu.Lock()
 		defer mu.Unlock()
+		silent = false
 		_, _ = w.Write(b)
 		flush(w)
 	}
 	o := &out{note: s.broadcast, raw: raw, cut: func() { cut = true; die() }}
 	contentType := "application/json"
-	o.reply = func(line []byte) { mu.Lock(); defer mu.Unlock(); _, _ = w.Write(line) }
+	o.reply = func(line []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		silent = false
+		_, _ = w.Write(line)
+	}
 	if s.b.SSE {
 		contentType = "text/event-stream"
 		o.reply = func(line []byte) { raw(event(line)) }
@@ -184,7 +190,10 @@ func (s *server) answer(ctx context.Context, w http.ResponseWriter, m message, d
 	}
 	w.Header().Set("Content-Type", contentType)
 	s.handle(ctx, m, o)
-	if cut {
+	if silent && !cut { // there will be no answer: the request stays open
+		<-ctx.Done()
+	}
+	if cut || silent {
 		panic(http.ErrAbortHandler)
 	}
 }

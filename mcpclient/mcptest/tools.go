@@ -1,7 +1,6 @@
 package mcptest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -205,7 +204,15 @@ func runProgress(ctx context.Context, c *call) (json.RawMessage, error) {
 func runBig(_ context.Context, c *call) (json.RawMessage, error) {
 	var a struct{ Bytes int }
 	c.read(&a)
-	return fmt.Appendf(nil, `{"content":[{"type":"text","text":"%s"}]}`, bytes.Repeat([]byte{'x'}, a.Bytes)), nil
+	b := make([]byte, 0, a.Bytes+200) // copied as little as possible: a server's work must not be its client's
+	b = fmt.Appendf(b, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"`, c.id)
+	n := len(b)
+	b = b[:n+a.Bytes]
+	for i := range b[n:] {
+		b[n+i] = 'x'
+	}
+	c.out.reply(append(b, `"}]}}`...))
+	return nil, nil
 }
 
 func runNoise(_ context.Context, c *call) (json.RawMessage, error) {
