@@ -32,6 +32,7 @@ type sseStream struct {
 	end    <-chan struct{}             // of its request
 	spawn  func(func(context.Context)) // runs something that the end of the stream ends, and waits for
 	cut    chan struct{}               // asks for its end; room for one
+	mu     sync.Mutex                  // held while something is written that has to stay together
 }
 
 func (h *sseHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -118,14 +119,26 @@ func (h *sseHandler) post(w http.ResponseWriter, r *http.Request) {
 }
 
 func (st *sseStream) out() *out {
-	raw := func(b []byte) {
+	put := func(b []byte) {
 		select {
 		case st.chunks <- b:
 		case <-st.end:
 		}
 	}
+	raw := func(b []byte) {
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		put(b)
+	}
 	line := func(b []byte) { raw(event(b)) }
-	return &out{note: line, reply: line, raw: raw, cut: func() {
+	long := func(write func(send)) {
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		put([]byte(eventBegin))
+		write(put)
+		put([]byte(eventEnd))
+	}
+	return &out{note: line, reply: line, raw: raw, long: long, cut: func() {
 		select {
 		case st.cut <- struct{}{}:
 		default:
