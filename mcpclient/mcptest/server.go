@@ -204,6 +204,11 @@ func (s *server) count(m message) {
 	s.mu.Lock()
 	s.counts[key]++
 	s.mu.Unlock()
+	s.journal(key)
+}
+
+// journal writes a line that outlives the process.
+func (s *server) journal(line string) {
 	if s.b.Journal == "" {
 		return
 	}
@@ -212,7 +217,7 @@ func (s *server) count(m message) {
 		return
 	}
 	defer f.Close()
-	_, _ = f.WriteString(key + "\n")
+	_, _ = f.WriteString(line + "\n")
 }
 
 func (s *server) takeReply(m message) {

@@ -53,6 +53,7 @@ func (c *call) read(into any) { _ = json.Unmarshal(c.args, into) }
 //	await_list        says that the list changed, and answers once the client has listed again
 //	ask               sends requests to the client, and answers with what came back
 //	meta              structured content is the _meta of the call
+//	record {token, ms}  writes "record" and the token into the journal, and answers with the token, ms later
 //	late {ms}         answers later, though it was cancelled
 //	stubborn          answers as soon as it is cancelled
 //	pings {n}         asks the client n times whether it is alive, and answers once it has heard n times
