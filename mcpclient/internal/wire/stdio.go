@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -238,6 +239,8 @@ func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 		switch {
 		case long:
 			msg = c.tooLong(line)
+		case c.lines.torn && !json.Valid(line): // the child ended while it wrote: that ends the call, not this text
+			c.noise.add(line, errTorn)
 		case line[0] == '[':
 			c.batch(line)
 		default:
@@ -251,6 +254,8 @@ func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 		}
 	}
 }
+
+var errTorn = errors.New("standard output ended in the middle of a line")
 
 func (c *stdioConn) unusable(line []byte, err error) {
 	switch {
