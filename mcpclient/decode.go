@@ -17,6 +17,7 @@ type decoded struct {
 	result  toolsource.Result
 	isError bool
 	gone    bool     // it was not called, since the server does not list it any more
+	twice   bool     // it was not sent, since it had been sent twice
 	notes   []string // what was odd and was put right or kept raw; none of it is fatal
 }
 

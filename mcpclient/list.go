@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/toolsource/toolsource/grade"
 )
@@ -26,6 +28,8 @@ type Listing struct {
 	Tools     []Tool
 	Problems  []error // *ToolProblem each
 	Truncated bool    // a cap on tools or pages cut it
+
+	fresh time.Duration // how long the server says that it stays so; 0: it does not say
 }
 
 // ToolProblem is something wrong with one tool of a listing, or with the listing around it. It costs
@@ -153,6 +157,9 @@ func (r *listReader) readPage(raw json.RawMessage) (next string, repeats []error
 			r.names[t.Name] = true
 			r.listing.Tools = append(r.listing.Tools, t)
 		}
+	}
+	if ms, err := strconv.ParseInt(string(m["ttlMs"]), 10, 64); err == nil && ms > 0 && r.listing.fresh == 0 {
+		r.listing.fresh = time.Duration(min(ms, relistLongest.Milliseconds())) * time.Millisecond
 	}
 	return r.readCursor(m["nextCursor"]), repeats, nil
 }

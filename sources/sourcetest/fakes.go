@@ -142,6 +142,7 @@ type decorator struct {
 func (d *decorator) Name() string                  { return d.inner.Name() }
 func (d *decorator) Available() bool               { return d.inner.Available() }
 func (d *decorator) Unwrap() toolsource.ToolSource { return d.inner }
+func (d *decorator) Bounded() bool                 { return toolsource.IsBounded(d.inner) } // what is put around a call heeds its context
 
 func (d *decorator) Discover(ctx context.Context) ([]toolsource.ToolSpec, error) {
 	if err := d.before(ctx); err != nil {

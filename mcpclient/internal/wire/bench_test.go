@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"os/exec"
@@ -79,5 +80,48 @@ func run(b *testing.B, parallel bool, call func() error) {
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {
 		b.Fatal(err)
+	}
+}
+
+// BenchmarkHTTP does the same over HTTP; the server is a process of its own, so that only the client's bytes
+// are counted.
+func BenchmarkHTTP(b *testing.B) {
+	cmd := exec.Command(self(b))
+	cmd.Env = []string{"WIRE_DO=http"}
+	in, _ := cmd.StdinPipe()
+	out, _ := cmd.StdoutPipe()
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = in.Close(); _ = cmd.Wait() }()
+	url, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		b.Fatal(err)
+	}
+	url = strings.TrimSpace(url)
+	args := `{"x":"thirty bytes of an argument"}`
+	for _, parallel := range []bool{false, true} {
+		for _, tool := range []string{"echo", "echo-events"} {
+			name := tool + map[bool]string{true: "-64"}[parallel]
+			b.Run(name+"/tapped", func(b *testing.B) {
+				p, err := connect(b, NewHTTP(HTTPConfig{URL: url, NoGetStream: true}, Options{}), legacy, nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				run(b, parallel, func() error { _, err := p.call(context.Background(), tool, args); return err })
+			})
+			b.Run(name+"/sdk", func(b *testing.B) {
+				client := mcp.NewClient(&mcp.Implementation{Name: "t", Version: "1"}, nil)
+				cs, err := client.Connect(context.Background(), &mcp.StreamableClientTransport{Endpoint: url, DisableStandaloneSSE: true}, &mcp.ClientSessionOptions{ProtocolVersion: legacy})
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer cs.Close()
+				run(b, parallel, func() error {
+					_, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: tool, Arguments: map[string]any{"x": args[6 : len(args)-2]}})
+					return err
+				})
+			})
+		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -77,6 +79,16 @@ func child(do string) {
 		say("\x1b[32m[INFO]\x1b[0m start\n{\"level\":\"info\",\"msg\":\"a JSON log line\"}\n42\nnull\n[]\n\xEF\xBB\xBF")
 	case "flood":
 		fmt.Fprint(os.Stderr, strings.Repeat("x", 256<<10))
+	case "http": // a server that costs next to nothing; its URL goes to standard output
+		o := &odd{}
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			os.Exit(9)
+		}
+		say("http://%s", ln.Addr())
+		go func() { _ = http.Serve(ln, http.HandlerFunc(o.serve)) }()
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		return
 	}
 	serve(do)
 	switch do {

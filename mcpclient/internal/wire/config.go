@@ -2,7 +2,9 @@ package wire
 
 import (
 	"context"
+	"crypto/tls"
 	"net/http"
+	"net/url"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 )
@@ -25,9 +27,17 @@ type HTTPConfig struct {
 	// OAuth is asked for a token before each request, and once to authorise after a 401 or 403, whereupon
 	// the request is sent once more. nil: none.
 	OAuth auth.OAuthHandler
-	// Transport carries the requests. nil: one of our own, with the proxy that the environment names, which
-	// the connection closes at its end.
+	// Transport carries the requests. nil: one of our own, made from TLS, Proxy and Unix, which the
+	// connection closes at its end. A Transport that is given makes no use of these three.
 	Transport http.RoundTripper
+	// TLS is copied: roots, client certificates, server name, lowest version. nil: the system's roots.
+	TLS *tls.Config
+	// Proxy names the proxy for a request; a nil URL: none. nil: what the environment names. A loopback
+	// address is never asked for through a proxy, whatever it says.
+	Proxy func(*http.Request) (*url.URL, error)
+	// Unix is the path of a socket to connect to instead of the URL's host, which then is only a name (for
+	// the Host header, TLS and the origin). There is no proxy then. "": none.
+	Unix string
 	// NoGetStream leaves out the standing GET stream of streamable HTTP.
 	NoGetStream bool
 }

@@ -121,14 +121,15 @@ func (c *core) prepare(ctx context.Context, msg jsonrpc.Message) (outgoing, erro
 	return out, nil
 }
 
-// abandon takes back a request that could not be sent.
-func (c *core) abandon(out outgoing) {
-	if out.call == nil {
-		return
+// abandon takes back a request that could not be sent. It is false if the request is answered or given up.
+func (c *core) abandon(out outgoing) bool {
+	if out.call == nil || c.calls.take(out.call.num) == nil {
+		return false
 	}
-	if c.calls.take(out.call.num) != nil && out.call.slot != nil {
+	if out.call.slot != nil {
 		out.call.slot.unbind()
 	}
+	return true
 }
 
 // cancelled forgets a call that the SDK gave up. An initialize is not cancelled at the server, since the

@@ -62,11 +62,19 @@ func (c *httpConn) Read(context.Context) (jsonrpc.Message, error) {
 	case msg := <-c.incoming:
 		return msg, nil
 	case <-c.done:
-		if err := c.Err(); err != nil {
-			return nil, err
-		}
-		return nil, io.EOF
+		return c.ended()
 	}
+}
+
+// ended is what Read gives after the end: what is still to be said, and then the reason.
+func (b *httpBase) ended() (jsonrpc.Message, error) {
+	if msg := b.lastWord(); msg != nil {
+		return msg, nil
+	}
+	if err := b.Err(); err != nil {
+		return nil, err
+	}
+	return nil, io.EOF
 }
 
 // Write implements mcp.Connection. For a request it returns once the reply has been handed over. Its
@@ -81,33 +89,33 @@ func (c *httpConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	}
 	switch {
 	case out.call == nil:
-		err = c.tell(ctx, out)
+		if err = c.tell(ctx, out); err == nil || ctx.Err() != nil {
+			return err
+		}
+		return &rejected{err}
 	case out.method == methodListen: // the SDK does not wait for its reply
 		if !c.spawn(func() {
 			if err := c.ask(ctx, out); err != nil {
+				c.abandon(out)
 				c.opts.Logger.Debug("the subscription ended", "err", err)
 			}
 		}) {
-			err = errClosed
+			c.abandon(out)
+			return &rejected{errClosed}
 		}
-	default:
-		err = c.ask(ctx, out)
-	}
-	if err == nil {
 		return nil
 	}
-	c.abandon(out)
-	if ctx.Err() != nil {
-		return ctx.Err()
+	if err = c.asks(); err == nil {
+		err = c.ask(ctx, out)
 	}
-	return &rejected{err}
+	return c.asked(ctx, out, err)
 }
 
 // tell posts what has no reply.
 func (c *httpConn) tell(ctx context.Context, out outgoing) error {
 	f := c.takeoff(ctx, nil)
 	defer f.land()
-	o := order{method: http.MethodPost, url: c.url, text: out.text, accept: typeJSON + ", " + typeEvents}
+	o := order{method: http.MethodPost, url: c.url, text: out.text, accept: acceptBoth}
 	resp, err := c.do(ctx, f, o)
 	if err != nil {
 		return err
@@ -141,7 +149,7 @@ func (c *httpConn) ask(ctx context.Context, out outgoing) error {
 		}
 	}()
 	c.calls.onAnswer(out.call, f.cancel)
-	o := order{method: http.MethodPost, url: c.url, text: out.text, accept: typeJSON + ", " + typeEvents}
+	o := order{method: http.MethodPost, url: c.url, text: out.text, accept: acceptBoth}
 	resp, err := c.do(ctx, f, o)
 	if err != nil {
 		return c.orAnswered(out, err)

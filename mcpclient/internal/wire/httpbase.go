@@ -8,10 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,7 +31,13 @@ const (
 	errorBody    = 64 << 10 // bytes read of an answer that is none
 	errorShown   = 500      // bytes of it that are kept
 	maxRedirects = 5
-	idlePerHost  = 64
+)
+
+// Header values that are the same in every request; nobody writes to them.
+var (
+	contentJSON  = []string{typeJSON}
+	acceptBoth   = []string{typeJSON + ", " + typeEvents}
+	acceptEvents = []string{typeEvents}
 )
 
 // httpBase is what the two HTTP connections share: the client, the headers, the origin's border, and what
@@ -43,8 +47,8 @@ type httpBase struct {
 	life
 	cfg    HTTPConfig
 	url    *url.URL
-	client *http.Client
-	own    *http.Transport // nil: the host's
+	trip   http.RoundTripper
+	own    *http.Transport // trip, if it is ours
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
 	events sync.Pool // *eventReader
@@ -55,6 +59,7 @@ type httpBase struct {
 	sessionID string
 	version   string
 	token     string // the last Authorization header that OAuth gave
+	parting   parting
 }
 
 func newHTTPBase(cfg HTTPConfig, o Options) (*httpBase, error) {
@@ -69,16 +74,10 @@ func newHTTPBase(cfg HTTPConfig, o Options) (*httpBase, error) {
 	}
 	rt := cfg.Transport
 	if rt == nil {
-		b.own = &http.Transport{
-			Proxy:               http.ProxyFromEnvironment,
-			MaxIdleConnsPerHost: idlePerHost,
-			IdleConnTimeout:     90 * time.Second,
-			TLSHandshakeTimeout: 10 * time.Second,
-			ForceAttemptHTTP2:   true,
-		}
+		b.own = newTransport(cfg)
 		rt = b.own
 	}
-	b.client = &http.Client{Transport: rt, CheckRedirect: b.checkRedirect}
+	b.trip = rt
 	return b, nil
 }
 
@@ -121,22 +120,55 @@ func port(u *url.URL) string {
 	return "80"
 }
 
-// checkRedirect follows within the origin and with the same method only, so that headers stay at home and
-// no POST becomes a GET.
-func (b *httpBase) checkRedirect(req *http.Request, via []*http.Request) error {
-	status := 0
-	if req.Response != nil {
-		status = req.Response.StatusCode
+// send is an http.Client's work with rules of our own: redirects are followed within the origin and with
+// the same method only, so that headers stay at home and no POST becomes a GET.
+func (b *httpBase) send(f *flight, req *http.Request, text []byte) (*http.Response, error) {
+	for hops := 0; ; hops++ {
+		if text != nil {
+			req.ContentLength = int64(len(text))
+			req.Body = f.body(text)
+			req.GetBody = func() (io.ReadCloser, error) { return f.body(text), nil }
+		}
+		resp, err := b.trip.RoundTrip(req)
+		if err != nil {
+			return nil, err
+		}
+		to, err := b.redirect(req, resp)
+		if err == nil && to != nil && hops == maxRedirects {
+			err = fmt.Errorf("redirected more than %d times", maxRedirects)
+		}
+		if err != nil {
+			_ = resp.Body.Close()
+			return nil, err
+		}
+		if to == nil {
+			return resp, nil
+		}
+		_ = resp.Body.Close()
+		next := req.WithContext(req.Context())
+		next.URL = to
+		req = next
 	}
+}
+
+// redirect says where an answer leads; nil: nowhere.
+func (b *httpBase) redirect(req *http.Request, resp *http.Response) (*url.URL, error) {
+	s := resp.StatusCode
+	switch s {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	default:
+		return nil, nil
+	}
+	to, err := req.URL.Parse(resp.Header.Get("Location"))
 	switch {
-	case !sameOrigin(req.URL, b.url):
-		return fmt.Errorf("redirected (%d) to another origin, %s://%s, which is refused: set the server's URL to where it is", status, req.URL.Scheme, req.URL.Host)
-	case req.Method != via[0].Method:
-		return fmt.Errorf("redirected (%d) so that the %s would become a %s, which is refused: set the server's URL to where it is", status, via[0].Method, req.Method)
-	case len(via) > maxRedirects:
-		return fmt.Errorf("redirected more than %d times", maxRedirects)
+	case err != nil || resp.Header.Get("Location") == "":
+		return nil, fmt.Errorf("redirected (%d) to nowhere", s)
+	case !sameOrigin(to, b.url):
+		return nil, fmt.Errorf("redirected (%d) to another origin, %s://%s, which is refused: set the server's URL to where it is", s, to.Scheme, to.Host)
+	case req.Method != http.MethodGet && s != http.StatusTemporaryRedirect && s != http.StatusPermanentRedirect:
+		return nil, fmt.Errorf("redirected (%d) so that the %s would become a GET, which is refused: set the server's URL to where it is", s, req.Method)
 	}
-	return nil
+	return to, nil
 }
 
 // flight is one HTTP request on its way. It ends with the context it was made for and with the connection.
@@ -190,7 +222,7 @@ type order struct {
 	method string
 	url    *url.URL
 	text   []byte // body; nil: none
-	accept string
+	accept []string
 	lastID string // resume after this event
 }
 
@@ -228,21 +260,13 @@ func (b *httpBase) once(ctx context.Context, f *flight, o order) (*http.Response
 		}
 		return nil, nil, redactError(fmt.Errorf("%w: headers for %s: %w", toolsource.ErrNotReached, b.where(), err), b.opts.Redact)
 	}
-	if o.text != nil {
-		req.ContentLength = int64(len(o.text))
-		req.Body = f.body(o.text)
-		req.GetBody = func() (io.ReadCloser, error) { return f.body(o.text), nil }
-	}
 	for try := 0; ; try++ {
-		resp, err := b.client.Do(req)
+		resp, err := b.send(f, req, o.text)
 		if err == nil {
 			return resp, req, nil
 		}
 		if try == maxForeignCancels || !errors.Is(err, context.Canceled) || f.ctx.Err() != nil || f.sent.Load() {
 			return nil, nil, b.sendError(ctx, f, o, err)
-		}
-		if o.text != nil {
-			req.Body = f.body(o.text)
 		}
 	}
 }
@@ -267,11 +291,15 @@ func (b *httpBase) setHeaders(ctx context.Context, req *http.Request, o order) e
 			req.Host = host
 		}
 	}
-	if o.text != nil {
-		h["Content-Type"] = []string{typeJSON}
+	if u := req.URL.User; u != nil && h.Get("Authorization") == "" {
+		password, _ := u.Password()
+		req.SetBasicAuth(u.Username(), password)
 	}
-	if o.accept != "" {
-		h["Accept"] = []string{o.accept}
+	if o.text != nil {
+		h["Content-Type"] = contentJSON
+	}
+	if o.accept != nil {
+		h["Accept"] = o.accept
 	}
 	if o.lastID != "" {
 		h[headerEventID] = []string{o.lastID}
@@ -335,7 +363,7 @@ func (b *httpBase) sendError(ctx context.Context, f *flight, o order, err error)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var ue *url.Error
+	var ue *url.Error // a host's transport may have made one
 	if errors.As(err, &ue) {
 		err = ue.Err
 	}
@@ -350,100 +378,6 @@ func (b *httpBase) sendError(ctx context.Context, f *flight, o order, err error)
 		err = fmt.Errorf("%w: %w", toolsource.ErrNotReached, err)
 	}
 	return redactError(err, b.opts.Redact)
-}
-
-func mediaType(resp *http.Response) string {
-	t := resp.Header.Get("Content-Type")
-	switch t {
-	case typeJSON, typeEvents:
-		return t
-	}
-	mt, _, err := mime.ParseMediaType(t)
-	if err != nil {
-		mt, _, _ = strings.Cut(t, ";")
-	}
-	return strings.ToLower(strings.TrimSpace(mt))
-}
-
-// refused makes the error of an answer that is no MCP reply, with the sentinels that tell what to do. It
-// reads and closes the body. A lost session also ends the connection.
-func (b *httpBase) refused(resp *http.Response, o order) error {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, errorBody))
-	_ = resp.Body.Close()
-	return b.refusal(resp, body, o)
-}
-
-func (b *httpBase) refusal(resp *http.Response, body []byte, o order) error {
-	st := &StatusError{
-		Status: resp.StatusCode, ContentType: mediaType(resp), Body: b.excerpt(body),
-		WWWAuthenticate: b.redact(strings.Join(resp.Header.Values("WWW-Authenticate"), ", ")),
-		RetryAfter:      retryAfter(resp.Header.Get("Retry-After")),
-	}
-	switch {
-	case resp.StatusCode == http.StatusUnauthorized:
-		return fmt.Errorf("%w: %w: %w", toolsource.ErrNeedsAuth, toolsource.ErrNotReached, st)
-	case resp.StatusCode == http.StatusForbidden && strings.Contains(st.WWWAuthenticate, "insufficient_scope"):
-		return fmt.Errorf("%w: %w: %w", toolsource.ErrInsufficientScope, toolsource.ErrNotReached, st)
-	case resp.StatusCode == http.StatusForbidden:
-		return fmt.Errorf("%w: %w: %w", toolsource.ErrForbidden, toolsource.ErrNotReached, st)
-	case b.sessionIsLost(resp, body):
-		lost := fmt.Errorf("%w: %w", toolsource.ErrSessionLost, st)
-		b.shut(lost)
-		return fmt.Errorf("%w: %w", toolsource.ErrNotReached, lost)
-	case resp.StatusCode/100 == 2 || resp.StatusCode/100 == 3:
-		return fmt.Errorf("%w: no MCP reply: %w: %s", toolsource.ErrProtocol, st, firstLine(st.Body))
-	case st.Body != "" && !strings.Contains(st.ContentType, "html"):
-		return fmt.Errorf("%w: %s", st, firstLine(st.Body))
-	}
-	return st
-}
-
-func (b *httpBase) excerpt(body []byte) string {
-	return cut(b.redact(strings.ToValidUTF8(string(body), "\uFFFD")), errorShown)
-}
-
-func firstLine(s string) string {
-	s = strings.TrimSpace(s)
-	if s == "" {
-		return "an empty body"
-	}
-	line, _, _ := strings.Cut(s, "\n")
-	return cut(strings.TrimSpace(line), 120)
-}
-
-func retryAfter(s string) time.Duration {
-	if s == "" {
-		return 0
-	}
-	if sec, err := strconv.ParseUint(s, 10, 31); err == nil {
-		return time.Duration(sec) * time.Second
-	}
-	if at, err := http.ParseTime(s); err == nil {
-		return max(0, time.Until(at))
-	}
-	return 0
-}
-
-// sessionIsLost knows the ways in which servers say so: 404 (and 410) for a request that carried a session
-// id, whatever the body; 400 whose body speaks of the session.
-func (b *httpBase) sessionIsLost(resp *http.Response, body []byte) bool {
-	if resp.Request == nil || resp.Request.Header.Get(headerSession) == "" && !resp.Request.URL.Query().Has("sessionId") &&
-		!resp.Request.URL.Query().Has("session_id") {
-		return false
-	}
-	switch resp.StatusCode {
-	case http.StatusNotFound, http.StatusGone:
-		return true
-	case http.StatusBadRequest:
-		s := strings.ToLower(string(body))
-		for _, words := range []string{"session id", "session not found", "no valid session", "invalid session", "unknown session",
-			"session expired", "session has expired", "mcp-session-id", "session does not exist", "session terminated", "no session"} {
-			if strings.Contains(s, words) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // push hands a message to the SDK's reading goroutine.
@@ -504,7 +438,7 @@ func (b *httpBase) sayGoodbye() {
 		req.Header["Authorization"] = []string{b.token} // the last one has to do: fetching one may take long
 	}
 	b.smu.Unlock()
-	if resp, err := b.client.Do(req); err == nil {
+	if resp, err := b.send(nil, req, nil); err == nil {
 		_ = resp.Body.Close()
 	}
 }

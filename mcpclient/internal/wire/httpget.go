@@ -49,7 +49,7 @@ func (c *httpConn) resume(ctx context.Context, f *flight, pos *position) (*http.
 			}
 			return nil, errClosed
 		}
-		o := order{method: http.MethodGet, url: c.url, accept: typeEvents, lastID: pos.id}
+		o := order{method: http.MethodGet, url: c.url, accept: acceptEvents, lastID: pos.id}
 		resp, err := c.do(ctx, f, o)
 		if err == nil && resp.StatusCode == http.StatusOK && mediaType(resp) == typeEvents {
 			return resp, nil
@@ -122,7 +122,7 @@ func (c *httpConn) watchGet() {
 func (c *httpConn) getStream(pos *position) (opened, again bool) {
 	f := c.takeoff(c.ctx, nil)
 	defer f.land()
-	o := order{method: http.MethodGet, url: c.url, accept: typeEvents, lastID: pos.id}
+	o := order{method: http.MethodGet, url: c.url, accept: acceptEvents, lastID: pos.id}
 	resp, err := c.do(f.ctx, f, o)
 	if err != nil {
 		c.opts.Logger.Debug("the GET stream cannot be opened", "err", err)

@@ -63,7 +63,7 @@ type sseConn struct {
 
 func (c *sseConn) open(ctx context.Context) error {
 	f := c.takeoff(ctx, nil)
-	o := order{method: http.MethodGet, url: c.url, accept: typeEvents}
+	o := order{method: http.MethodGet, url: c.url, accept: acceptEvents}
 	resp, err := c.do(ctx, f, o)
 	if err != nil {
 		return err
@@ -131,10 +131,7 @@ func (c *sseConn) Read(context.Context) (jsonrpc.Message, error) {
 		if err != nil {
 			_ = c.resp.Body.Close()
 			c.shut(redactError(fmt.Errorf("%s ended the event stream: %w", c.where(), noEOF(err)), c.opts.Redact))
-			if err := c.Err(); err != nil {
-				return nil, err
-			}
-			return nil, io.EOF
+			return c.ended()
 		}
 		if !ev.isMessage() {
 			continue
@@ -176,19 +173,16 @@ func (c *sseConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	}
 	if out.call == nil {
 		f := c.takeoff(ctx, nil)
-		err = c.post(ctx, f, out)
-		f.land()
-	} else {
+		defer f.land()
+		if err = c.post(ctx, f, out); err == nil || ctx.Err() != nil {
+			return err
+		}
+		return &rejected{err}
+	}
+	if err = c.asks(); err == nil {
 		err = c.ask(ctx, out)
 	}
-	if err == nil || out.call != nil && !c.calls.waiting(out.call) {
-		return nil // taken, or the reply was faster
-	}
-	c.abandon(out)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return &rejected{err}
+	return c.asked(ctx, out, err)
 }
 
 // lateAnswer is how long the answer to a POST is still waited for whose reply has already come. Cutting it

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -36,8 +37,11 @@ func self(t testing.TB) string {
 }
 
 func stdioTransport4(t testing.TB, do string, o Options) Transport {
-	return NewStdio(StdioConfig{Command: self(t), Env: []string{"WIRE_DO=" + do, "GORACE=atexit_sleep_ms=0"}}, o)
+	return NewStdio(StdioConfig{Command: self(t), Env: []string{"WIRE_DO=" + do, "GORACE=atexit_sleep_ms=0", mark()}}, o)
 }
+
+// mark tells the children of this test process from those of another.
+func mark() string { return "WIRE_OF=" + strconv.Itoa(os.Getpid()) }
 
 func connect(t testing.TB, tr Transport, version string, co *mcp.ClientOptions) (*peer, error) {
 	t.Helper()
