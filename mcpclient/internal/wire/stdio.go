@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -239,6 +240,8 @@ func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 		switch {
 		case long:
 			msg = c.tooLong(line)
+		case c.lines.torn && !json.Valid(line): // the child ended while it wrote: that ends the call, not this text
+			c.noise.add(line, errTorn)
 		case line[0] == '[':
 			c.batch(line)
 		default:
@@ -253,6 +256,21 @@ func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 	}
 }
 
+<<<<<<< HEAD
+=======
+var errTorn = errors.New("standard output ended in the middle of a line")
+
+func (c *stdioConn) unusable(line []byte, err error) {
+	switch {
+	case err == nil:
+	case errors.Is(err, errUnasked):
+		c.opts.Logger.Debug("dropped a reply to no call under way")
+	default:
+		c.noise.add(line, err)
+	}
+}
+
+>>>>>>> matrix
 // batch takes the members of a batch, as protocol versions up to 2025-03-26 allow them.
 func (c *stdioConn) batch(line []byte) {
 	n := 0
