@@ -256,21 +256,8 @@ func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-<<<<<<< HEAD
-=======
 var errTorn = errors.New("standard output ended in the middle of a line")
 
-func (c *stdioConn) unusable(line []byte, err error) {
-	switch {
-	case err == nil:
-	case errors.Is(err, errUnasked):
-		c.opts.Logger.Debug("dropped a reply to no call under way")
-	default:
-		c.noise.add(line, err)
-	}
-}
-
->>>>>>> matrix
 // batch takes the members of a batch, as protocol versions up to 2025-03-26 allow them.
 func (c *stdioConn) batch(line []byte) {
 	n := 0
