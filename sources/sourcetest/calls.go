@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"time"
 
 	"github.com/toolsource/toolsource"
 )
@@ -18,18 +17,11 @@ func checkCancelledCalls(ctx context.Context, s *subject) error {
 		return err
 	}
 	for _, t := range tools {
-		for _, after := range []time.Duration{0, moment} {
-			ctx, cancel := context.WithCancel(ctx)
-			if after == 0 {
-				cancel()
-			} else {
-				time.AfterFunc(after, cancel)
-			}
-			_, _, stuck := t.run(ctx, sample(t.spec), after+soon)
-			cancel()
-			if stuck != nil {
-				return fmt.Errorf("%w of its context's end", stuck)
-			}
+		if err := ending(ctx, func(ctx context.Context) error {
+			_, _, stuck := t.run(ctx, sample(t.spec))
+			return stuck
+		}); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -47,7 +39,7 @@ func checkUntouched(ctx context.Context, s *subject) error {
 		args["sourcetest_extra"] = map[string]any{"list": []any{int64(1), 2.0}}
 		before := toolsource.ToolSpec{Meta: args}.Clone().Meta
 		for _, given := range []map[string]any{args, nil} {
-			if _, _, stuck := t.run(ctx, given, patience+soon); stuck != nil {
+			if _, _, stuck := t.run(ctx, given); stuck != nil {
 				return stuck
 			}
 		}
@@ -66,7 +58,7 @@ func checkResults(ctx context.Context, s *subject) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for _, t := range tools {
-		res, err, stuck := t.run(ctx, sample(t.spec), patience+soon)
+		res, err, stuck := t.run(ctx, sample(t.spec))
 		if stuck != nil {
 			return stuck
 		}
@@ -120,18 +112,21 @@ func checkConcurrentCalls(ctx context.Context, s *subject) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return ends("calls at once", patience+soon, func() error {
-		for _, t := range tools {
-			_, alone, _ := t.run(ctx, sample(t.spec), patience+soon)
-			if err := together(func() error {
+	for _, t := range tools {
+		_, alone, stuck := t.run(ctx, sample(t.spec))
+		if stuck != nil {
+			return stuck
+		}
+		if err := does(ctx, "a call of "+t.spec.Name+" at once with others", 0, func() error {
+			return together(func() error {
 				if _, err := t.call(ctx, sample(t.spec)); err != nil && alone == nil {
 					return fmt.Errorf("%s works alone, and called at once with others fails: %w", t.spec.Name, err)
 				}
 				return nil
-			}); err != nil {
-				return err
-			}
+			})
+		}); err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	return nil
 }
