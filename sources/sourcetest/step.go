@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	soon     = 2 * time.Second  // longest time for what does not block, and for what is told to end
-	patience = 10 * time.Second // of a listing's context, and of that of a rule's calls
+	soon     = 2 * time.Second  // longest time for what does not block or is told to end, and of a call's context
+	patience = 10 * time.Second // of a listing's context
 	closing  = 6 * time.Second  // for a close: a server's has 5 s unless it says otherwise
 	moment   = 10 * time.Millisecond
 )
