@@ -136,6 +136,9 @@ func (s *Source) Watch(changed func()) (stop func()) { return s.server.Watch(cha
 // Bounded is true: a call ends by its deadline and its limits, whatever the server does.
 func (s *Source) Bounded() bool { return true }
 
+// SelfLimited is true: the Bridge keeps the limits of each call.
+func (s *Source) SelfLimited() bool { return true }
+
 // Status is how the server is, with what the last Discover left out.
 func (s *Source) Status() toolsource.SourceStatus {
 	st := s.server.Status()
