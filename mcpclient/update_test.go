@@ -70,7 +70,7 @@ func TestUpdateOfTheConnection(t *testing.T) {
 	}
 	select {
 	case err := <-slow:
-		t.Errorf("the call in flight was cut: %v", err)
+		t.Fatalf("the call in flight was cut: %v", err)
 	default:
 	}
 	if old.ended() {
