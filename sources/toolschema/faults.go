@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/toolsource/toolsource"
@@ -211,6 +212,9 @@ func rational(v any) *big.Rat {
 
 // decode reads valid JSON with its integers exact, as Arguments gives values.
 func decode(raw json.RawMessage) any {
+	if v, ok := simple(raw); ok {
+		return v
+	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	var v any
@@ -222,6 +226,27 @@ func decode(raw json.RawMessage) any {
 		return v
 	}
 	return exact[""]
+}
+
+// simple decodes what most enums hold without a decoder: strings, short integers, booleans and null.
+func simple(raw json.RawMessage) (v any, ok bool) {
+	if len(raw) == 0 {
+		return nil, false
+	}
+	switch raw[0] {
+	case '"':
+		return unquote(bytes.TrimRight(raw, " \n\t\r")), true
+	case 't', 'f':
+		return raw[0] == 't', true
+	case 'n':
+		return nil, true
+	}
+	if len(raw) < 19 { // what fits an int64 for certain
+		if i, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
+			return i, true
+		}
+	}
+	return nil, false
 }
 
 // same reports whether checking left a value as it was, without looking into it.
