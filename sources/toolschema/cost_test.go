@@ -3,6 +3,7 @@ package toolschema
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 )
 
@@ -19,6 +20,7 @@ func listed(n int) (schemas, outputs []json.RawMessage, wire []string) {
 func BenchmarkListing(b *testing.B) {
 	const tools = 1000
 	schemas, outputs, wire := listed(tools)
+	alike := append(slices.Clone(wire[1:]), "tool-0001")
 	each := func(f func(i int)) func() {
 		return func() {
 			for i := range tools {
@@ -34,6 +36,7 @@ func BenchmarkListing(b *testing.B) {
 		{"Returns", each(func(i int) { Returns(outputs[i]) })},
 		{"NewBinder", each(func(i int) { NewBinder(schemas[i]) })},
 		{"Names", func() { Names(wire) }},
+		{"Names, two alike", func() { Names(alike) }},
 		{"Qualified", func() { Qualified("my-server", wire) }},
 	} {
 		b.Run(x.name, func(b *testing.B) {
