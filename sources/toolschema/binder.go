@@ -65,11 +65,16 @@ func (b *Binder) Bind(args map[string]any) (map[string]any, error) {
 	if out == nil {
 		out = map[string]any{}
 	}
-	if b.root == nil {
+	if steps := maxSteps; b.root.holds(out, &steps) {
 		return out, nil
 	}
+	return b.check(out)
+}
+
+// check is Bind for arguments that may have to change.
+func (b *Binder) check(args map[string]any) (map[string]any, error) {
 	c := checker{lenient: b.lenient}
-	v := c.value(b.root, out, nil)
+	v := c.value(b.root, args, nil)
 	if len(c.faults) > 0 {
 		return nil, c.err()
 	}

@@ -160,8 +160,13 @@ func oneOf(values []any, v any) bool {
 func equal(a, b any) bool {
 	switch x := a.(type) {
 	case int64, float64, json.Number:
-		switch b.(type) {
+		switch y := b.(type) {
 		case int64, float64, json.Number:
+			if x, ok := a.(int64); ok {
+				if y, ok := y.(int64); ok {
+					return x == y
+				}
+			}
 			return a == b || short(a) && short(b) && rational(a).Cmp(rational(b)) == 0
 		}
 		return false

@@ -32,8 +32,11 @@ type doc struct {
 // docs saves each reading the memory of the one before: a server lists a thousand schemas.
 var docs = sync.Pool{New: func() any { return new(doc) }}
 
-// maxKept is the largest slab that waits for another reading.
-const maxKept = 4096
+// What waits for another reading: slabs that hold MaxValues, and maps that are soon cleared.
+const (
+	maxKept      = 1 << 16
+	maxKeptIndex = 256
+)
 
 // read reads a schema. A nil or empty one has no root and no problem. The caller releases the doc.
 func read(schema json.RawMessage) *doc {
@@ -67,8 +70,12 @@ func (d *doc) release() {
 	d.views.reset()
 	d.locs.reset()
 	clear(d.shapes)
-	for _, index := range d.indexes[:d.taken] {
-		clear(index)
+	for i, index := range d.indexes[:d.taken] {
+		if len(index) > maxKeptIndex {
+			d.indexes[i] = make(map[string]int, 4*indexFrom)
+		} else {
+			clear(index)
+		}
 	}
 	*d = doc{under: d.under[:0], nodes: d.nodes, views: d.views, locs: d.locs, shapes: d.shapes[:0], indexes: d.indexes}
 	docs.Put(d)
