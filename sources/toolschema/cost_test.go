@@ -137,6 +137,19 @@ func TestReadingsDoNotMix(t *testing.T) {
 	}
 }
 
+// TestReleaseForgets: memory that waits for another reading holds nothing of the last one's schema.
+func TestReleaseForgets(t *testing.T) {
+	d := read(json.RawMessage(`{"properties":{"a":{"type":"string"}}}`))
+	g := gatherer{doc: d}
+	g.object(d.root, nil, 0, false)
+	d.release()
+	kept := func(n node) bool { return n.raw != nil || n.elems != nil || n.key != "" || n.view != nil }
+	if d.root != nil || d.text != nil || slices.ContainsFunc(d.nodes.all, kept) || slices.ContainsFunc(d.under[:cap(d.under)], kept) ||
+		slices.ContainsFunc(d.locs.all, func(l loc) bool { return l != loc{} }) {
+		t.Error("it keeps what it read")
+	}
+}
+
 func BenchmarkListing(b *testing.B) {
 	for _, c := range costs(1000) {
 		b.Run(c.name, func(b *testing.B) {
