@@ -27,7 +27,8 @@ const (
 	reapTime = 200 * time.Millisecond
 )
 
-// NewStdio makes a transport that starts a child and speaks to it in lines. Errors of its Connect wrap
+// NewStdio makes a transport that starts a child and speaks to it in lines. On Linux the child is killed when
+// our process ends without closing it. Errors of its Connect wrap
 // toolsource.ErrPermanent if the command cannot be run at all.
 func NewStdio(cfg StdioConfig, o Options) Transport {
 	return &stdioTransport{cfg: cfg, opts: o}
@@ -83,7 +84,7 @@ func (t *stdioTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 	var proc *procgroup.Process
 	if err == nil {
 		proc, err = procgroup.Start(procgroup.Cmd{
-			Path: path, Args: t.cfg.Args, Env: t.cfg.Env, Dir: t.cfg.Dir, StderrTail: stderrKept,
+			Path: path, Args: t.cfg.Args, Env: t.cfg.Env, Dir: t.cfg.Dir, StderrTail: stderrKept, DieWithParent: true,
 		})
 	}
 	if err != nil {
@@ -256,16 +257,6 @@ func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 }
 
 var errTorn = errors.New("standard output ended in the middle of a line")
-
-func (c *stdioConn) unusable(line []byte, err error) {
-	switch {
-	case err == nil:
-	case errors.Is(err, errUnasked):
-		c.opts.Logger.Debug("dropped a reply to no call under way")
-	default:
-		c.noise.add(line, err)
-	}
-}
 
 // batch takes the members of a batch, as protocol versions up to 2025-03-26 allow them.
 func (c *stdioConn) batch(line []byte) {
