@@ -47,12 +47,18 @@ type StatusSource interface {
 	Status() SourceStatus
 }
 
-// Bounded is a source whose callables end by themselves within the rules of Callable: soon after their
-// context ends, and within the limits of their spec and of LimitsFrom. A Toolbox may then run them on the
-// caller's goroutine.
+// Bounded is a source whose callables end by themselves within the rules of Callable, soon after their
+// context ends. A Toolbox may then run them on the caller's goroutine.
 type Bounded interface {
 	ToolSource
 	Bounded() bool
+}
+
+// SelfLimited is a Bounded source whose callables keep the limits of their spec and of LimitsFrom as well, so
+// that a Toolbox need not put a time limit around each call.
+type SelfLimited interface {
+	Bounded
+	SelfLimited() bool
 }
 
 // Claimer is a source that owns names before its first listing: those of its schema cache and allow list.
@@ -186,6 +192,11 @@ func gates(src ToolSource) (any, atCall bool) {
 func IsBounded(src ToolSource) bool {
 	b, ok := src.(Bounded)
 	return ok && b.Bounded()
+}
+
+func isSelfLimited(src ToolSource) bool {
+	s, ok := src.(SelfLimited)
+	return ok && s.SelfLimited()
 }
 
 // Claims lists the names that a source owns before its first listing, under the names that the decorators

@@ -32,6 +32,7 @@ func (d *decorated) Name() string                   { return d.inner.Name() }
 func (d *decorated) Available() bool                { return d.inner.Available() }
 func (d *decorated) Unwrap() ToolSource             { return d.inner }
 func (d *decorated) Bounded() bool                  { return !d.asks && IsBounded(d.inner) }
+func (d *decorated) SelfLimited() bool              { return !d.asks && isSelfLimited(d.inner) }
 func (d *decorated) rewrap(s ToolSource) ToolSource { return d.wrapped(s) }
 
 // Discover lists the inner source and shows what the decorator shows of it. Of two tools that it would show

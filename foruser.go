@@ -58,8 +58,8 @@ func (tb *Toolbox) mirror() {
 	originals := make([]original, 0, len(p.layers))
 	for _, l := range p.layers {
 		originals = append(originals, original{l: l, listing: l.listing, copy: layer{
-			Layer: l.Layer, name: l.name, seq: l.seq, registered: l.registered, bounded: l.bounded, gated: l.gated, gateCalls: l.gateCalls, claims: l.claims,
-			listed: l.listed, listedAt: l.listedAt, problems: l.problems, err: l.err, down: l.down, since: l.since,
+			Layer: l.Layer, name: l.name, seq: l.seq, registered: l.registered, bounded: l.bounded, limited: l.limited, gated: l.gated, gateCalls: l.gateCalls, claims: l.claims,
+			listed: l.listed, listedAt: l.listedAt, problems: l.problems, err: l.err, unavailable: l.unavailable, down: l.down, since: l.since,
 			bindings: map[bindingKey]*binding{},
 		}})
 	}
@@ -98,7 +98,7 @@ func (tb *Toolbox) mirror() {
 		o := &originals[i]
 		l := kept[o.l]
 		if !l.private {
-			l.listed, l.listedAt, l.problems, l.err, l.down, l.since = o.copy.listed, o.copy.listedAt, o.copy.problems, o.copy.err, o.copy.down, o.copy.since
+			l.listed, l.listedAt, l.problems, l.err, l.unavailable, l.down, l.since = o.copy.listed, o.copy.listedAt, o.copy.problems, o.copy.err, o.copy.unavailable, o.copy.down, o.copy.since
 			l.listing = tb.reflect(l, o.listing)
 		}
 		tb.layers = append(tb.layers, l)
@@ -153,7 +153,7 @@ func (tb *Toolbox) userLayer(c *layer) *layer {
 		return c
 	}
 	_ = protect(func() error {
-		c.bounded = IsBounded(c.Source)
+		c.bounded, c.limited = IsBounded(c.Source), isSelfLimited(c.Source)
 		c.gated, c.gateCalls = gates(c.Source)
 		return nil
 	})
@@ -193,7 +193,8 @@ func (tb *Toolbox) reflect(l *layer, listing []*entry) []*entry {
 func privatePart(c Change, old, next *snapshot) Change {
 	private := func(names []string) (out []string) {
 		for _, n := range names {
-			was, is := old.byName[n], next.byName[n]
+			was, _ := old.get(n)
+			is, _ := next.get(n)
 			if was != nil && was.layer.private || is != nil && is.layer.private {
 				out = append(out, n)
 			}

@@ -88,31 +88,45 @@ func (g *guard) run(ctx context.Context, args map[string]any) (Result, error) {
 	return g.detached(ctx, args)
 }
 
-// onCaller runs the tool of a Bounded source on the caller's goroutine. Its source ends it in time; the
-// ceiling is put into the context as well, where the caller's deadline does not come before it.
+// onCaller runs the tool of a Bounded source on the caller's goroutine. Unless the source keeps the limits
+// itself, the ceiling is put into the context, where the caller's deadline does not come before it.
 func (g *guard) onCaller(ctx context.Context, args map[string]any) (Result, error) {
-	limits := LimitsFrom(ctx).Or(g.limits)
-	inner := ctx
-	if t, ok := ctx.Deadline(); !ok || time.Until(t) > limits.Ceiling {
-		var cancel context.CancelFunc
-		inner, cancel = context.WithTimeout(ctx, limits.Ceiling)
-		defer cancel()
-	}
-	res, err := g.safely(inner, args)
-	if err != nil {
-		if inner.Err() != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-			if _, said := outermost(err).(*CallError); !said {
-				return Result{}, overLimit(g.own.Name, g.layer.name, limits, endCeiling, true)
-			}
+	if t, ok := ctx.Deadline(); !g.layer.limited {
+		limits := LimitsFrom(ctx).Or(g.limits)
+		if !ok || time.Until(t) > limits.Ceiling {
+			return g.underCeiling(ctx, limits, args)
 		}
+	}
+	res, err := g.safely(ctx, args)
+	if err != nil {
 		return Result{}, g.failure(ctx, err)
 	}
+	return g.typed(res), nil
+}
+
+func (g *guard) underCeiling(ctx context.Context, limits Limits, args map[string]any) (Result, error) {
+	inner, cancel := context.WithTimeout(ctx, limits.Ceiling)
+	defer cancel()
+	res, err := g.safely(inner, args)
+	if err == nil {
+		return g.typed(res), nil
+	}
+	if inner.Err() != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		if _, said := outermost(err).(*CallError); !said {
+			return Result{}, overLimit(g.own.Name, g.layer.name, limits, endCeiling, true)
+		}
+	}
+	return Result{}, g.failure(ctx, err)
+}
+
+// typed brings a value that is none of the types of Result.Value into one. What is inside is the source's.
+func (g *guard) typed(res Result) Result {
 	switch res.Value.(type) {
 	case nil, bool, int64, float64, string, []any, map[string]any, Blob:
 	default: // json.Number as well: it may be one that fits
 		res.Value = canonical(res.Value)
 	}
-	return res, nil
+	return res
 }
 
 // ready refuses calls that cannot run.

@@ -35,6 +35,7 @@ type layer struct {
 	seq        uint64 // order of attaching, from 1
 	registered bool   // made by Register
 	bounded    bool   // its callables end by themselves
+	limited    bool   // and keep the limits as well
 	gated      bool   // it has a gate
 	gateCalls  bool   // the gate is asked before each call
 	private    bool   // of a user's own source
@@ -44,22 +45,23 @@ type layer struct {
 	inFlight  atomic.Int64
 	abandoned atomic.Int64 // callables that outlived their call and still run
 
-	listed    bool // a listing was good once
-	listing   []*entry
-	listedAt  time.Time
-	bindings  map[bindingKey]*binding
-	problems  []error
-	texts     []string // of the problems
-	err       error    // of the last listing; nil: it was good
-	down      bool     // its last listing failed or it says that it is not available
-	since     time.Time
-	stale     bool   // it announced a change that was not taken in
-	started   uint64 // listings begun
-	applied   uint64 // the latest listing that was taken in
-	removed   bool
-	relisting bool // the background worker is there
-	again     bool // another change came meanwhile
-	stopWatch func()
+	listed      bool // a listing was good once
+	listing     []*entry
+	listedAt    time.Time
+	bindings    map[bindingKey]*binding
+	problems    []error
+	texts       []string // of the problems
+	err         error    // of the last listing; nil: it was good
+	down        bool     // its last listing failed or it says that it is not available
+	unavailable bool     // err says that it is not available
+	since       time.Time
+	stale       bool   // it announced a change that was not taken in
+	started     uint64 // listings begun
+	applied     uint64 // the latest listing that was taken in
+	removed     bool
+	relisting   bool // the background worker is there
+	again       bool // another change came meanwhile
+	stopWatch   func()
 }
 
 // Add attaches layers. It discovers them side by side and merges them in argument order. A source that fails
@@ -138,7 +140,7 @@ func (tb *Toolbox) prepare(la Layer, i int) (*layer, error) {
 	var claims []string
 	err := protect(func() error {
 		l.name = la.Source.Name()
-		l.bounded = IsBounded(la.Source)
+		l.bounded, l.limited = IsBounded(la.Source), isSelfLimited(la.Source)
 		l.gated, l.gateCalls = gates(la.Source)
 		claims = Claims(la.Source)
 		return nil
@@ -220,6 +222,8 @@ type listing struct {
 	texts    []string // of the problems
 	err      error
 	late     bool // it came after its caller had left
+
+	unavailable bool // err says that the source cannot contribute tools now
 }
 
 // discover lists a layer's source on a goroutine of its own and waits for it no longer than ctx and the
@@ -271,6 +275,9 @@ func (tb *Toolbox) discover(ctx context.Context, l *layer, before ...func(*layer
 		}
 	}
 	found.number = number
+	if found.err != nil { // asked here, where no lock is held: the methods of errors are foreign code
+		_ = protect(func() error { found.unavailable = KindOf(found.err) == KindUnavailable; return nil })
+	}
 	return found
 }
 
@@ -379,7 +386,7 @@ func sourceError(source, op string, err error) error {
 // takeLocked makes a listing the layer's own. A failed one keeps the last good one. It returns log lines.
 func (tb *Toolbox) takeLocked(l *layer, f *listing) (notes []func()) {
 	wasDown := l.down
-	l.err, l.down = f.err, f.err != nil
+	l.err, l.down, l.unavailable = f.err, f.err != nil, f.unavailable
 	if wasDown != l.down || l.listedAt.IsZero() {
 		l.since = time.Now()
 	}

@@ -56,7 +56,7 @@ func (tb *Toolbox) pick(ctx context.Context, picks []pick) (*Selection, error) {
 	entries := make([]*entry, len(picks))
 	var errs []error
 	for i, p := range picks {
-		e, ok := snap.byName[p.name]
+		e, ok := snap.get(p.name)
 		switch {
 		case !ok:
 			errs = append(errs, snap.missing(p.name))

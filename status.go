@@ -26,15 +26,6 @@ func (tb *Toolbox) Sources() []SourceStatus {
 	out := make([]SourceStatus, len(views))
 	for i, v := range views {
 		out[i] = v.st
-		if v.st.State == StateFailed {
-			_ = protect(func() error {
-				if KindOf(v.st.Err) == KindUnavailable {
-					out[i].State = StateUnavailable
-				}
-				return nil
-			})
-			v.st.State = out[i].State
-		}
 		var said SourceStatus
 		var ok bool
 		if protect(func() error { said, ok = StatusOf(v.l.Source); return nil }) == nil && ok {
@@ -58,6 +49,8 @@ func (tb *Toolbox) statusLocked(l *layer) SourceStatus {
 	switch {
 	case tb.closed.Load():
 		st.State = StateClosed
+	case l.err != nil && l.unavailable:
+		st.State = StateUnavailable
 	case l.err != nil:
 		st.State = StateFailed
 	case l.listed:

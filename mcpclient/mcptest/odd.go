@@ -105,6 +105,7 @@ func oddTools(t func(name, description, schema, hints string, run func(context.C
 	const open = `{"type":"object"}`
 	const reads = `{"readOnlyHint":true,"openWorldHint":false}`
 	return []Tool{
+		t("record", "Takes effect.", object(`"token":{"type":"string"},"ms":{"type":"integer"}`, "token"), "null", runRecord),
 		t("late", "Answers though it was cancelled.", object(`"ms":{"type":"integer"}`, "ms"), reads, runLate),
 		t("stubborn", "Answers once it is cancelled.", open, reads, func(ctx context.Context, _ *call) (json.RawMessage, error) {
 			<-ctx.Done()
@@ -129,6 +130,19 @@ func oddTools(t func(name, description, schema, hints string, run func(context.C
 			return nil, nil
 		}),
 	}
+}
+
+func runRecord(ctx context.Context, c *call) (json.RawMessage, error) {
+	var a struct {
+		Token string
+		MS    int
+	}
+	c.read(&a)
+	c.server.journal("record " + a.Token)
+	if !wait(ctx, time.Duration(a.MS)*time.Millisecond) {
+		return nil, nil
+	}
+	return text(a.Token), nil
 }
 
 func runLate(_ context.Context, c *call) (json.RawMessage, error) {

@@ -35,10 +35,11 @@ type send func(line []byte)
 
 // out is where the answer to one request goes.
 type out struct {
-	note  send   // notifications and requests of our own
-	reply send   // the reply
-	raw   send   // bytes as they are, where the reply would go
-	cut   func() // ends the connection; nothing can be written any more
+	note  send                   // notifications and requests of our own
+	reply send                   // the reply
+	raw   send                   // bytes as they are, where the reply would go
+	long  func(write func(send)) // a reply in pieces, which stay together
+	cut   func()                 // ends the connection; nothing can be written any more
 }
 
 // server is the state of one server. Requests run side by side.
@@ -82,16 +83,25 @@ func (s *server) serve(ctx context.Context, in io.Reader, w io.Writer) error {
 	defer running.Wait()
 	defer cancel()
 	var mu sync.Mutex
-	raw := func(b []byte) {
-		mu.Lock()
-		defer mu.Unlock()
+	put := func(b []byte) {
 		if _, err := w.Write(b); err != nil {
 			cancel() // nobody listens any more
 		}
 	}
+	raw := func(b []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		put(b)
+	}
 	write := func(line []byte) { raw(append(append(line, s.b.Trailing...), '\n')) }
 	s.background = func(_ context.Context, run func(context.Context)) { running.Go(func() { run(ctx) }) }
 	o := &out{note: write, reply: write, raw: raw, cut: cancel}
+	o.long = func(write func(send)) {
+		mu.Lock()
+		defer mu.Unlock()
+		write(put)
+		put([]byte(s.b.Trailing + "\n"))
+	}
 	if s.process {
 		o.cut = func() { os.Exit(1) }
 	}
@@ -194,6 +204,11 @@ func (s *server) count(m message) {
 	s.mu.Lock()
 	s.counts[key]++
 	s.mu.Unlock()
+	s.journal(key)
+}
+
+// journal writes a line that outlives the process.
+func (s *server) journal(line string) {
 	if s.b.Journal == "" {
 		return
 	}
@@ -202,7 +217,7 @@ func (s *server) count(m message) {
 		return
 	}
 	defer f.Close()
-	_, _ = f.WriteString(key + "\n")
+	_, _ = f.WriteString(line + "\n")
 }
 
 func (s *server) takeReply(m message) {

@@ -1,7 +1,6 @@
 package mcptest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -54,6 +53,7 @@ func (c *call) read(into any) { _ = json.Unmarshal(c.args, into) }
 //	await_list        says that the list changed, and answers once the client has listed again
 //	ask               sends requests to the client, and answers with what came back
 //	meta              structured content is the _meta of the call
+//	record {token, ms}  writes "record" and the token into the journal, and answers with the token, ms later
 //	late {ms}         answers later, though it was cancelled
 //	stubborn          answers as soon as it is cancelled
 //	pings {n}         asks the client n times whether it is alive, and answers once it has heard n times
@@ -202,10 +202,19 @@ func runProgress(ctx context.Context, c *call) (json.RawMessage, error) {
 	return text("done"), nil
 }
 
-func runBig(_ context.Context, c *call) (json.RawMessage, error) {
+// runBig writes in pieces, so that a server costs next to nothing where it shares its client's process.
+func runBig(ctx context.Context, c *call) (json.RawMessage, error) {
 	var a struct{ Bytes int }
 	c.read(&a)
-	return fmt.Appendf(nil, `{"content":[{"type":"text","text":"%s"}]}`, bytes.Repeat([]byte{'x'}, a.Bytes)), nil
+	c.out.long(func(write send) {
+		write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"`, c.id))
+		piece := []byte(strings.Repeat("x", 64<<10))
+		for n := a.Bytes; n > 0 && ctx.Err() == nil; n -= len(piece) {
+			write(piece[:min(n, len(piece))])
+		}
+		write([]byte(`"}]}}`))
+	})
+	return nil, nil
 }
 
 func runNoise(_ context.Context, c *call) (json.RawMessage, error) {
