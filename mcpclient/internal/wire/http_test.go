@@ -630,7 +630,7 @@ func TestCanaryTappedHTTPCallIsLight(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		per := (after.TotalAlloc - before.TotalAlloc) / n
 		t.Logf("%d bytes a call, without net/http's own", per)
-		if round == 1 && per > 6<<10 {
+		if round == 1 && per > 4500 {
 			t.Errorf("%d bytes a call", per)
 		}
 	}
