@@ -26,7 +26,10 @@ var (
 func (s *boxSource) Name() string    { return s.name }
 func (s *boxSource) Available() bool { return !s.tb.closed.Load() }
 func (s *boxSource) Bounded() bool   { return true }
-func (s *boxSource) Close() error    { return s.tb.Close() }
+func (s *boxSource) SelfGated() bool { return true } // the callables are guarded
+
+func (s *boxSource) SelfLimited() bool { return true }
+func (s *boxSource) Close() error      { return s.tb.Close() }
 
 func (s *boxSource) Discover(ctx context.Context) ([]ToolSpec, error) {
 	if err := ctx.Err(); err != nil {
@@ -40,7 +43,7 @@ func (s *boxSource) Discover(ctx context.Context) ([]ToolSpec, error) {
 
 // Resolve gives the callable of the tool that the spec was listed for, not of another that has its name now.
 func (s *boxSource) Resolve(spec ToolSpec) (Callable, error) {
-	e, ok := s.tb.snap.Load().byName[spec.Name]
+	e, ok := s.tb.snap.Load().get(spec.Name)
 	if !ok || e.spec.wireName() != spec.wireName() || e.spec.Origin.Source != spec.Origin.Source {
 		return nil, &CallError{Tool: spec.Name, Source: s.name, Phase: "resolve", Kind: KindUnknownTool, Remedy: "list the source again"}
 	}
@@ -61,7 +64,7 @@ func (s *boxSource) Watch(changed func()) (stop func()) {
 
 // Offers asks the gate of the source that owns the tool.
 func (s *boxSource) Offers(ctx context.Context, spec ToolSpec) bool {
-	e, ok := s.tb.snap.Load().byName[spec.Name]
+	e, ok := s.tb.snap.Load().get(spec.Name)
 	return ok && !s.tb.closed.Load() && (!e.layer.gated || Offered(ctx, e.layer.Source, *e.own))
 }
 

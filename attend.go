@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// leftBehindKey leads middleware to the counter of the tool's source.
+type leftBehindKey struct{}
+
 type outcome struct {
 	res Result
 	err error
@@ -45,7 +48,7 @@ func attend(ctx context.Context, limits Limits, closed <-chan struct{}, leftBehi
 		}
 		heard.Store(int64(time.Since(begun)))
 		if report != nil {
-			report(p)
+			_ = protect(func() error { report(p); return nil }) // a fault of the listener is not the tool's
 		}
 	}))
 	defer cancel()

@@ -200,3 +200,33 @@ func TestMergeIsLinear(t *testing.T) {
 		t.Errorf("ten times the tools take %v instead of %v", m[1], m[0])
 	}
 }
+
+// A registration costs a small copy, and a whole merge now and then: far less than the square of the number.
+func TestRegisteringManyToolsIsNotQuadratic(t *testing.T) {
+	if raceEnabled {
+		t.Skip("times mean nothing under the race detector")
+	}
+	fill := func(n int) {
+		tb := ts.NewToolbox(nil)
+		for i := range n {
+			if _, err := tb.Register(ts.ToolSpec{Name: fmt.Sprint("tool_", i)}, answering("")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(tb.Tools()) != n {
+			t.Fatalf("%d tools", len(tb.Tools()))
+		}
+		if err := tb.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := median9(func() {
+		for range 10 {
+			fill(1000)
+		}
+	}, func() { fill(10_000) })
+	t.Logf("1,000 tools in %v, 10,000 in %v: %.1f times", m[0]/10, m[1], 10*float64(m[1])/float64(m[0]))
+	if 10*m[1] > 30*m[0] {
+		t.Errorf("ten times the tools take %v instead of %v", m[1], m[0]/10)
+	}
+}

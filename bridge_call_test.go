@@ -35,7 +35,7 @@ func TestBridgeCallEnds(t *testing.T) {
 			return WithLimits(t.Context(), Limits{Silence: 30 * sec})
 		}, CallOptions{Silence: 2 * sec, Limit: 5 * sec}, mute, KindTimeout, 5 * sec, "configured timeout: 5s"},
 		{"the caller's deadline", func(t *testing.T) context.Context { return ctxTimeout(t, 300*ms) }, CallOptions{}, mute,
-			KindTimeout, 300 * ms, "context deadline exceeded, after 300ms"},
+			KindTimeout, 300 * ms, "timed out after 300ms, at the caller's deadline"},
 		{"the caller's cancel, with its cause", func(t *testing.T) context.Context {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			time.AfterFunc(300*ms, func() { cancel(errors.New("user sent a new message")) })

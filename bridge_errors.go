@@ -136,12 +136,15 @@ func (c *doing) timeUp(a *attempt, phase string) error {
 	e := c.b.callError(a, phase, KindTimeout, nil)
 	if c.ctx.Err() != nil {
 		cause := context.Cause(c.ctx)
+		e.Err = &endedError{fmt.Sprintf("%v after %v, at the caller's deadline", ErrTimeout, elapsed), cause}
+		e.Remedy = "give it more time or look at why it is slow"
 		if !errors.Is(c.ctx.Err(), context.DeadlineExceeded) {
-			e.Kind = KindCancelled
+			e.Kind, e.Remedy = KindCancelled, ""
+			e.Err = &endedError{fmt.Sprintf("%v, after %v", cause, elapsed), cause}
 		}
-		e.Err = &endedError{fmt.Sprintf("%v, after %v", cause, elapsed), cause}
 		return e
 	}
+	e.Remedy = "raise the limit, or look at why it is slow"
 	what, limit := "configured timeout", c.limits.Ceiling
 	if c.left() <= 0 && time.Duration(c.progress.Load())+c.limits.Silence < c.limits.Ceiling {
 		what, limit = "configured timeout without progress", c.limits.Silence

@@ -320,7 +320,7 @@ func (j *job) abandonLocked() {
 	}
 }
 
-// protect calls f; a panic, and an end of the goroutine in f, is an error.
+// protect calls f; a panic in f is an error. Where f may also end its goroutine, the caller has a defer for it.
 func protect(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -34,6 +34,12 @@ type Gate interface {
 	Offers(ctx context.Context, spec ToolSpec) bool
 }
 
+// SelfGated is a Gate whose callables ask for themselves, so that a Toolbox need not ask before each call.
+type SelfGated interface {
+	Gate
+	SelfGated() bool
+}
+
 // StatusSource is a source that knows how it is.
 type StatusSource interface {
 	ToolSource
@@ -41,11 +47,18 @@ type StatusSource interface {
 	Status() SourceStatus
 }
 
-// Bounded is a source whose callables end by themselves within the rules of Callable, so that a Toolbox
-// may run them on the caller's goroutine.
+// Bounded is a source whose callables end by themselves within the rules of Callable, soon after their
+// context ends. A Toolbox may then run them on the caller's goroutine.
 type Bounded interface {
 	ToolSource
 	Bounded() bool
+}
+
+// SelfLimited is a Bounded source whose callables keep the limits of their spec and of LimitsFrom as well, so
+// that a Toolbox need not put a time limit around each call.
+type SelfLimited interface {
+	Bounded
+	SelfLimited() bool
 }
 
 // Claimer is a source that owns names before its first listing: those of its schema cache and allow list.
@@ -155,16 +168,35 @@ func Offered(ctx context.Context, src ToolSource, spec ToolSpec) (ok bool) {
 	return false
 }
 
-// gated reports whether a gate stands anywhere in the chain.
-func gated(src ToolSource) bool {
-	_, ok := find[Gate](src)
-	return ok
+// gates reports whether a gate stands anywhere in the chain, and whether one of them has to be asked before
+// each call.
+func gates(src ToolSource) (any, atCall bool) {
+	for range maxChain {
+		if g, ok := src.(Gate); ok {
+			any = true
+			if s, ok := g.(SelfGated); !ok || !s.SelfGated() {
+				atCall = true
+			}
+		}
+		d, ok := src.(Decorator)
+		if !ok {
+			break
+		}
+		src = d.Unwrap()
+	}
+	return any, atCall
 }
 
-// IsBounded reports whether a source's callables end by themselves.
+// IsBounded reports whether a source's callables end by themselves. A decorator has to say so itself, since
+// what it puts around them may block.
 func IsBounded(src ToolSource) bool {
-	b, ok := find[Bounded](src)
+	b, ok := src.(Bounded)
 	return ok && b.Bounded()
+}
+
+func isSelfLimited(src ToolSource) bool {
+	s, ok := src.(SelfLimited)
+	return ok && s.SelfLimited()
 }
 
 // Claims lists the names that a source owns before its first listing, under the names that the decorators

@@ -18,6 +18,7 @@ type decorated struct {
 	show    func(ToolSpec) (outer ToolSpec, ok bool)   // pure; false: left out
 	name    func(inner string) (outer string, ok bool) // show for a name alone
 	enforce func(outer ToolSpec) error                 // asked at each call; nil: nothing to ask
+	asks    bool                                       // enforce calls a function of the host, which may block
 	check   func() error                               // whether the decorator itself is sound; nil: it is
 	wrapped func(inner ToolSource) ToolSource          // the same decorator around another source
 	list    func(context.Context) ([]ToolSpec, error)  // nil: inner.Discover
@@ -30,6 +31,8 @@ type decorated struct {
 func (d *decorated) Name() string                   { return d.inner.Name() }
 func (d *decorated) Available() bool                { return d.inner.Available() }
 func (d *decorated) Unwrap() ToolSource             { return d.inner }
+func (d *decorated) Bounded() bool                  { return !d.asks && IsBounded(d.inner) }
+func (d *decorated) SelfLimited() bool              { return !d.asks && isSelfLimited(d.inner) }
 func (d *decorated) rewrap(s ToolSource) ToolSource { return d.wrapped(s) }
 
 // Discover lists the inner source and shows what the decorator shows of it. Of two tools that it would show
@@ -171,6 +174,7 @@ func Filter(src ToolSource, rule FilterRule) ToolSource {
 			}
 			return nil
 		},
+		asks:    rule.Keep != nil,
 		check:   rule.sound,
 		wrapped: func(s ToolSource) ToolSource { return Filter(s, rule) },
 	}

@@ -207,7 +207,7 @@ type ToolError struct {
 	Err    error  // the Go error of a tool that is a Go function; nil for others
 }
 
-// Error is the tool's name and its text.
+// Error is the tool's name and its text, on one line; Result has the text as it is.
 func (e *ToolError) Error() string {
 	text := e.Result.Text()
 	if text == "" && e.Err != nil {
@@ -217,9 +217,9 @@ func (e *ToolError) Error() string {
 		text = "the tool answered with an error and no text"
 	}
 	if e.Tool == "" {
-		return "toolsource: tool error: " + text
+		return "toolsource: tool error: " + oneLine(text)
 	}
-	return "toolsource: " + e.Tool + ": tool error: " + text
+	return "toolsource: " + e.Tool + ": tool error: " + oneLine(text)
 }
 
 // Unwrap is the Go error, if there is one.
@@ -232,9 +232,9 @@ type SourceError struct {
 	Err    error
 }
 
-// Error is "toolsource: op source: err".
+// Error is "toolsource: op source: err", on one line.
 func (e *SourceError) Error() string {
-	return fmt.Sprintf("toolsource: %s %s: %v", e.Op, e.Source, e.Err)
+	return oneLine(fmt.Sprintf("toolsource: %s %s: %v", e.Op, e.Source, e.Err))
 }
 
 // Unwrap is the cause.

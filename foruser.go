@@ -2,6 +2,7 @@ package toolsource
 
 import (
 	"context"
+	"errors"
 	"slices"
 )
 
@@ -9,11 +10,13 @@ import (
 // private tools is replaced by the user's own. It does no I/O; the user's sources list in the background and
 // their tools join by the rules of the merge. Its changes are told to its subscribers and to those of tb,
 // with the user's name; tb's own changes reach it too. It is a lease: Close gives up what is held for the user and
-// closes nothing that others use. For the zero User, and after tb was closed, it is closed from the start.
+// closes nothing that others use. What is added to it or registered with it is the user's alone and goes with
+// it; layers of tb can be refreshed through it but not removed. For the zero User, and after tb was closed, it is closed from the start.
 func (tb *Toolbox) ForUser(u User) *Toolbox {
 	o := tb.o
 	child := NewToolbox(&o)
 	child.user, child.parent = u, tb
+	child.seq = 1 << 32 // what is added to it comes after everything of the parent's
 	child.wake = &subscription{changed: func(Change) { child.mirror() }}
 	if u != (User{}) {
 		child.mirror()
@@ -55,8 +58,8 @@ func (tb *Toolbox) mirror() {
 	originals := make([]original, 0, len(p.layers))
 	for _, l := range p.layers {
 		originals = append(originals, original{l: l, listing: l.listing, copy: layer{
-			Layer: l.Layer, name: l.name, seq: l.seq, registered: l.registered, bounded: l.bounded, gated: l.gated, claims: l.claims,
-			listed: l.listed, listedAt: l.listedAt, problems: l.problems, err: l.err, down: l.down, since: l.since,
+			Layer: l.Layer, name: l.name, seq: l.seq, registered: l.registered, bounded: l.bounded, limited: l.limited, gated: l.gated, gateCalls: l.gateCalls, claims: l.claims,
+			listed: l.listed, listedAt: l.listedAt, problems: l.problems, err: l.err, unavailable: l.unavailable, down: l.down, since: l.since,
 			bindings: map[bindingKey]*binding{},
 		}})
 	}
@@ -89,16 +92,18 @@ func (tb *Toolbox) mirror() {
 		_ = tb.closeLayers(fresh, tb.o.CloseBound)
 		return
 	}
-	tb.layers = tb.layers[:0:0]
+	own := slices.DeleteFunc(slices.Clone(tb.layers), func(l *layer) bool { return l.inherited })
+	tb.layers = nil
 	for i := range originals {
 		o := &originals[i]
 		l := kept[o.l]
 		if !l.private {
-			l.listed, l.listedAt, l.problems, l.err, l.down, l.since = o.copy.listed, o.copy.listedAt, o.copy.problems, o.copy.err, o.copy.down, o.copy.since
+			l.listed, l.listedAt, l.problems, l.err, l.unavailable, l.down, l.since = o.copy.listed, o.copy.listedAt, o.copy.problems, o.copy.err, o.copy.unavailable, o.copy.down, o.copy.since
 			l.listing = tb.reflect(l, o.listing)
 		}
 		tb.layers = append(tb.layers, l)
 	}
+	tb.layers = append(tb.layers, own...)
 	for _, l := range gone {
 		l.removed = true
 		for _, e := range l.listing {
@@ -123,6 +128,7 @@ func (tb *Toolbox) mirror() {
 // userLayer is a layer as the user sees it: everybody's, or the user's own where the source has private tools.
 // One whose private source cannot be had is there without tools, since everybody's must not stand in for it.
 func (tb *Toolbox) userLayer(c *layer) *layer {
+	c.inherited = true
 	if c.registered {
 		c.Shared = true
 		return c
@@ -131,6 +137,9 @@ func (tb *Toolbox) userLayer(c *layer) *layer {
 	var private bool
 	err := protect(func() (err error) {
 		own, private, err = SourceForUser(c.Source, tb.user)
+		if err == nil && own == nil {
+			err = errors.New("the source gave none for the user")
+		}
 		return err
 	})
 	switch {
@@ -144,7 +153,8 @@ func (tb *Toolbox) userLayer(c *layer) *layer {
 		return c
 	}
 	_ = protect(func() error {
-		c.bounded, c.gated = IsBounded(c.Source), gated(c.Source)
+		c.bounded, c.limited = IsBounded(c.Source), isSelfLimited(c.Source)
+		c.gated, c.gateCalls = gates(c.Source)
 		return nil
 	})
 	c.private, c.Shared = true, false
@@ -183,7 +193,8 @@ func (tb *Toolbox) reflect(l *layer, listing []*entry) []*entry {
 func privatePart(c Change, old, next *snapshot) Change {
 	private := func(names []string) (out []string) {
 		for _, n := range names {
-			was, is := old.byName[n], next.byName[n]
+			was, _ := old.get(n)
+			is, _ := next.get(n)
 			if was != nil && was.layer.private || is != nil && is.layer.private {
 				out = append(out, n)
 			}

@@ -46,7 +46,7 @@ func (tb *Toolbox) newEntry(l *layer, own *ToolSpec, call Callable, err error, b
 	*g = guard{
 		tb: tb, layer: l, own: own, call: call, bind: b,
 		limits: own.Limits.Or(tb.o.Limits),
-		direct: l.bounded && !l.gated && len(tb.o.Middleware) == 0,
+		direct: l.bounded && !l.gateCalls && len(tb.o.Middleware) == 0,
 	}
 	e.call = g.run
 	return e
@@ -83,13 +83,50 @@ func (g *guard) run(ctx context.Context, args map[string]any) (Result, error) {
 	g.layer.inFlight.Add(1)
 	defer g.layer.inFlight.Add(-1)
 	if g.direct {
-		res, err := g.safely(ctx, args)
-		if err != nil {
-			return Result{}, g.failure(ctx, err)
-		}
-		return res, nil
+		return g.onCaller(ctx, args)
 	}
 	return g.detached(ctx, args)
+}
+
+// onCaller runs the tool of a Bounded source on the caller's goroutine. Unless the source keeps the limits
+// itself, the ceiling is put into the context, where the caller's deadline does not come before it.
+func (g *guard) onCaller(ctx context.Context, args map[string]any) (Result, error) {
+	if t, ok := ctx.Deadline(); !g.layer.limited {
+		limits := LimitsFrom(ctx).Or(g.limits)
+		if !ok || time.Until(t) > limits.Ceiling {
+			return g.underCeiling(ctx, limits, args)
+		}
+	}
+	res, err := g.safely(ctx, args)
+	if err != nil {
+		return Result{}, g.failure(ctx, err)
+	}
+	return g.typed(res), nil
+}
+
+func (g *guard) underCeiling(ctx context.Context, limits Limits, args map[string]any) (Result, error) {
+	inner, cancel := context.WithTimeout(ctx, limits.Ceiling)
+	defer cancel()
+	res, err := g.safely(inner, args)
+	if err == nil {
+		return g.typed(res), nil
+	}
+	if inner.Err() != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		if _, said := outermost(err).(*CallError); !said {
+			return Result{}, overLimit(g.own.Name, g.layer.name, limits, endCeiling, true)
+		}
+	}
+	return Result{}, g.failure(ctx, err)
+}
+
+// typed brings a value that is none of the types of Result.Value into one. What is inside is the source's.
+func (g *guard) typed(res Result) Result {
+	switch res.Value.(type) {
+	case nil, bool, int64, float64, string, []any, map[string]any, Blob:
+	default: // json.Number as well: it may be one that fits
+		res.Value = canonical(res.Value)
+	}
+	return res
 }
 
 // ready refuses calls that cannot run.
@@ -126,8 +163,8 @@ var errWithdrawn = fmt.Errorf("%w: the host does not offer it now", ErrUnavailab
 func (g *guard) detached(ctx context.Context, args map[string]any) (Result, error) {
 	limits := LimitsFrom(ctx).Or(g.limits)
 	var started atomic.Bool
-	o, end, after := attend(ctx, limits, g.tb.ctx.Done(), &g.layer.abandoned, func(ctx context.Context) (o outcome) {
-		if g.layer.gated && !Offered(ctx, g.layer.Source, *g.own) {
+	o, end, after := attend(context.WithValue(ctx, leftBehindKey{}, &g.layer.abandoned), limits, g.tb.ctx.Done(), &g.layer.abandoned, func(ctx context.Context) (o outcome) {
+		if g.layer.gateCalls && !Offered(ctx, g.layer.Source, *g.own) {
 			o.err = errWithdrawn
 			return o
 		}

@@ -390,6 +390,9 @@ func TestArguments(t *testing.T) {
 	if got, _ := ts.Arguments(args); reflect.ValueOf(got).Pointer() != reflect.ValueOf(args).Pointer() {
 		t.Error("arguments that need no change should not be copied")
 	}
+	if n := testing.AllocsPerRun(100, func() { _, _ = ts.Arguments(args) }); n > 1 { // the map is boxed once
+		t.Errorf("arguments that need no change cost %v allocations", n)
+	}
 
 	tb := newBox(t, nil)
 	call := register(t, tb, ts.ToolSpec{Name: "x"}, answering("ran"))

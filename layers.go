@@ -35,28 +35,33 @@ type layer struct {
 	seq        uint64 // order of attaching, from 1
 	registered bool   // made by Register
 	bounded    bool   // its callables end by themselves
-	gated      bool   // a gate is asked before each call
+	limited    bool   // and keep the limits as well
+	gated      bool   // it has a gate
+	gateCalls  bool   // the gate is asked before each call
 	private    bool   // of a user's own source
+	inherited  bool   // in a user's Toolbox: one of the parent's layers
 	claims     map[string]struct{}
 
 	inFlight  atomic.Int64
 	abandoned atomic.Int64 // callables that outlived their call and still run
 
-	listed    bool // a listing was good once
-	listing   []*entry
-	listedAt  time.Time
-	bindings  map[bindingKey]*binding
-	problems  []error
-	err       error // of the last listing; nil: it was good
-	down      bool  // its last listing failed or it says that it is not available
-	since     time.Time
-	stale     bool   // it announced a change that was not taken in
-	started   uint64 // listings begun
-	applied   uint64 // the latest listing that was taken in
-	removed   bool
-	relisting bool // the background worker is there
-	again     bool // another change came meanwhile
-	stopWatch func()
+	listed      bool // a listing was good once
+	listing     []*entry
+	listedAt    time.Time
+	bindings    map[bindingKey]*binding
+	problems    []error
+	texts       []string // of the problems
+	err         error    // of the last listing; nil: it was good
+	down        bool     // its last listing failed or it says that it is not available
+	unavailable bool     // err says that it is not available
+	since       time.Time
+	stale       bool   // it announced a change that was not taken in
+	started     uint64 // listings begun
+	applied     uint64 // the latest listing that was taken in
+	removed     bool
+	relisting   bool // the background worker is there
+	again       bool // another change came meanwhile
+	stopWatch   func()
 }
 
 // Add attaches layers. It discovers them side by side and merges them in argument order. A source that fails
@@ -66,8 +71,9 @@ type layer struct {
 func (tb *Toolbox) Add(ctx context.Context, layers ...Layer) error {
 	attached := make([]*layer, 0, len(layers))
 	errs := make([]error, 0)
-	for i, la := range layers {
-		l, err := tb.prepare(la, i)
+	prepared := tb.prepareAll(ctx, layers)
+	for i := range layers {
+		l, err := prepared[i].l, prepared[i].err
 		if err == nil {
 			err = tb.attach(l)
 		}
@@ -91,6 +97,40 @@ func (tb *Toolbox) Add(ctx context.Context, layers ...Layer) error {
 	return errors.Join(errs...)
 }
 
+type preparation struct {
+	l   *layer
+	err error
+}
+
+// prepareAll asks the sources side by side, on goroutines of their own: one that blocks costs only itself.
+func (tb *Toolbox) prepareAll(ctx context.Context, layers []Layer) []preparation {
+	ctx, cancel := context.WithTimeout(ctx, tb.o.Discover)
+	defer cancel()
+	answers := make([]chan preparation, len(layers))
+	for i, la := range layers {
+		answers[i] = make(chan preparation, 1)
+		go func() {
+			p := preparation{err: &SourceError{Source: fmt.Sprintf("layer %d", i), Op: "add", Err: errGoexit}}
+			defer func() { answers[i] <- p }()
+			p.l, p.err = tb.prepare(la, i)
+		}()
+	}
+	out := make([]preparation, len(layers))
+	for i := range layers {
+		select {
+		case out[i] = <-answers[i]:
+			continue
+		default:
+		}
+		select {
+		case out[i] = <-answers[i]:
+		case <-ctx.Done():
+			out[i].err = &SourceError{Source: fmt.Sprintf("layer %d", i), Op: "add", Err: fmt.Errorf("the source did not say its name: %w", context.Cause(ctx))}
+		}
+	}
+	return out
+}
+
 // prepare asks a source what has to be known before it is attached.
 func (tb *Toolbox) prepare(la Layer, i int) (*layer, error) {
 	if la.Source == nil {
@@ -100,7 +140,8 @@ func (tb *Toolbox) prepare(la Layer, i int) (*layer, error) {
 	var claims []string
 	err := protect(func() error {
 		l.name = la.Source.Name()
-		l.bounded, l.gated = IsBounded(la.Source), gated(la.Source)
+		l.bounded, l.limited = IsBounded(la.Source), isSelfLimited(la.Source)
+		l.gated, l.gateCalls = gates(la.Source)
 		claims = Claims(la.Source)
 		return nil
 	})
@@ -129,7 +170,30 @@ func (tb *Toolbox) attach(l *layer) error {
 	}
 	tb.attachLocked(l)
 	tb.mu.Unlock()
+	if tb.within(l.Source, map[*Toolbox]bool{}) { // looked at when it is attached, so that of two that close a circle one sees it
+		tb.mu.Lock()
+		l.removed = true
+		tb.layers = slices.DeleteFunc(tb.layers, func(m *layer) bool { return m == l })
+		tb.mu.Unlock()
+		return &SourceError{Source: l.name, Op: "add", Err: errors.New("the source shows this very Toolbox, directly or through others")}
+	}
 	return nil
+}
+
+// within reports whether a source shows tb, directly or through other Toolboxes.
+func (tb *Toolbox) within(src ToolSource, seen map[*Toolbox]bool) bool {
+	box, ok := find[*boxSource](src)
+	if !ok || seen[box.tb] {
+		return false
+	}
+	if box.tb == tb {
+		return true
+	}
+	seen[box.tb] = true
+	box.tb.mu.Lock()
+	layers := slices.Clone(box.tb.layers)
+	box.tb.mu.Unlock()
+	return slices.ContainsFunc(layers, func(l *layer) bool { return l.Source != nil && tb.within(l.Source, seen) })
 }
 
 func (tb *Toolbox) attachLocked(l *layer) {
@@ -155,7 +219,11 @@ type listing struct {
 	calls    []Callable
 	errs     []error // of Resolve, by index
 	problems []error
+	texts    []string // of the problems
 	err      error
+	late     bool // it came after its caller had left
+
+	unavailable bool // err says that the source cannot contribute tools now
 }
 
 // discover lists a layer's source on a goroutine of its own and waits for it no longer than ctx and the
@@ -177,29 +245,52 @@ func (tb *Toolbox) discover(ctx context.Context, l *layer, before ...func(*layer
 	defer stop()
 
 	done := make(chan listing, 1)
+	var settled atomic.Bool // by the answer, or by the caller who waits no longer
 	go func() {
-		var found listing
+		found := listing{err: errGoexit}
+		defer func() { // also when the source ends the goroutine
+			if settled.CompareAndSwap(false, true) {
+				done <- found
+			} else if found.err == nil {
+				found.number, found.late = number, true
+				tb.late(l, found)
+			}
+		}()
 		for _, f := range before {
 			f(l)
 		}
 		found.err = protect(func() error { return found.read(ctx, l.Source) })
-		done <- found
 	}()
 	var found listing
 	select {
 	case found = <-done:
 	case <-ctx.Done():
-		select {
-		case found = <-done:
-		default:
-			found = listing{err: context.Cause(ctx)}
-			if tb.ctx.Err() != nil {
-				found.err = ErrClosed
-			}
+		if !settled.CompareAndSwap(false, true) {
+			found = <-done
+			break
+		}
+		found = listing{err: context.Cause(ctx)}
+		if tb.ctx.Err() != nil {
+			found.err = ErrClosed
 		}
 	}
 	found.number = number
+	if found.err != nil { // asked here, where no lock is held: the methods of errors are foreign code
+		_ = protect(func() error { found.unavailable = KindOf(found.err) == KindUnavailable; return nil })
+	}
 	return found
+}
+
+// late takes in a listing that came after its caller had given up, unless it was overtaken: the source has
+// come up. A frozen Toolbox only notes it.
+func (tb *Toolbox) late(l *layer, f listing) {
+	if tb.o.Freeze {
+		tb.mu.Lock()
+		l.stale = true
+		tb.mu.Unlock()
+		return
+	}
+	tb.apply([]*layer{l}, []listing{f})
 }
 
 // read asks the source for its specs and their callables, and leaves out tools that cannot be offered.
@@ -221,19 +312,24 @@ func (f *listing) read(ctx context.Context, src ToolSource) error {
 			err = fmt.Errorf("%w: the source lists %q twice, the first is kept", ErrBadSpec, spec.Name)
 		}
 		if err != nil {
-			f.problems = append(f.problems, err)
+			f.problem(err)
 			continue
 		}
 		seen[spec.Name] = struct{}{}
 		call, err := resolve(src, spec)
 		if err != nil {
-			f.problems = append(f.problems, fmt.Errorf("tool %q: %w", spec.Name, err))
+			f.problem(fmt.Errorf("tool %q: %w", spec.Name, err))
 		}
 		f.specs = append(f.specs, spec)
 		f.calls = append(f.calls, call)
 		f.errs = append(f.errs, err)
 	}
 	return nil
+}
+
+func (f *listing) problem(err error) {
+	f.problems = append(f.problems, err)
+	f.texts = append(f.texts, err.Error())
 }
 
 // resolve asks a source for a callable.
@@ -261,7 +357,8 @@ func (tb *Toolbox) apply(layers []*layer, found []listing) []error {
 		if f.err != nil {
 			errs = append(errs, sourceError(l.name, "discover", f.err))
 		}
-		if l.removed || f.number <= l.applied {
+		late := f.late && f.number == l.applied && l.err != nil
+		if l.removed || f.number <= l.applied && !late {
 			continue // an older listing never replaces a newer one
 		}
 		l.applied = f.number
@@ -289,7 +386,7 @@ func sourceError(source, op string, err error) error {
 // takeLocked makes a listing the layer's own. A failed one keeps the last good one. It returns log lines.
 func (tb *Toolbox) takeLocked(l *layer, f *listing) (notes []func()) {
 	wasDown := l.down
-	l.err, l.down = f.err, f.err != nil
+	l.err, l.down, l.unavailable = f.err, f.err != nil, f.unavailable
 	if wasDown != l.down || l.listedAt.IsZero() {
 		l.since = time.Now()
 	}
@@ -297,12 +394,12 @@ func (tb *Toolbox) takeLocked(l *layer, f *listing) (notes []func()) {
 		err := f.err
 		return append(notes, func() { tb.log.Warn("source failed to list its tools", "source", l.name, "error", err) })
 	}
-	if !sameProblems(l.problems, f.problems) {
+	if !slices.Equal(l.texts, f.texts) {
 		for _, p := range f.problems {
 			notes = append(notes, func() { tb.log.Warn("tool is left out or cannot be called", "source", l.name, "problem", p) })
 		}
 	}
-	l.listed, l.listedAt, l.problems, l.stale = true, time.Now(), f.problems, false
+	l.listed, l.listedAt, l.problems, l.texts, l.stale = true, time.Now(), f.problems, f.texts, false
 	bindings := make(map[bindingKey]*binding, len(f.specs))
 	fresh := make([]binding, len(f.specs)) // for the tools that were not there before
 	l.listing = make([]*entry, len(f.specs))
@@ -324,10 +421,6 @@ func (tb *Toolbox) takeLocked(l *layer, f *listing) (notes []func()) {
 	}
 	l.bindings = bindings
 	return notes
-}
-
-func sameProblems(a, b []error) bool {
-	return slices.EqualFunc(a, b, func(x, y error) bool { return x.Error() == y.Error() })
 }
 
 // watch subscribes to a source's own changes.
@@ -365,7 +458,8 @@ func (tb *Toolbox) again(layers []*layer) (start func()) {
 	var due []*layer
 	for _, l := range layers {
 		first := l.started > 0 && l.applied == 0 // its first listing is under way and will see to it
-		if l.again && !l.relisting && !l.removed && !first && !tb.o.Freeze && !tb.closed.Load() {
+		frozen := tb.o.Freeze && (l.listed || !l.private)
+		if l.again && !l.relisting && !l.removed && !first && !frozen && !tb.closed.Load() {
 			l.relisting = true
 			tb.wg.Add(1)
 			due = append(due, l)
@@ -404,6 +498,11 @@ func (tb *Toolbox) Refresh(ctx context.Context, source string) error {
 	}
 	closed := tb.closed.Load()
 	tb.mu.Unlock()
+	if l != nil && l.inherited && !l.private && !closed {
+		err := tb.parent.Refresh(ctx, source)
+		tb.mirror()
+		return err
+	}
 	switch {
 	case closed:
 		return &SourceError{Source: source, Op: "refresh", Err: ErrClosed}
@@ -421,6 +520,9 @@ func (tb *Toolbox) Remove(source string) error {
 	tb.mu.Unlock()
 	if l == nil {
 		return &SourceError{Source: source, Op: "remove", Err: ErrUnknownSource}
+	}
+	if l.inherited {
+		return &SourceError{Source: source, Op: "remove", Err: fmt.Errorf("%w: it belongs to the Toolbox that this user's was made from; remove it there", ErrDenied)}
 	}
 	if !tb.detach(l) {
 		return &SourceError{Source: source, Op: "remove", Err: ErrUnknownSource}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -17,11 +18,40 @@ const precedenceRegistered Precedence = math.MaxInt
 // A snapshot is what a Toolbox offers at one revision. It never changes.
 type snapshot struct {
 	revision uint64
-	byName   map[string]*entry
-	order    []*entry // by first appearance of the name
+	byName   map[string]*entry // shared with other snapshots
+	extra    map[string]*entry // names registered since byName was made
+	order    []*entry          // by first appearance of the name
 	shadows  []Shadow
 	losers   map[string][]*entry // by name, the highest first; only names that have some
 	held     map[string]string   // names that are withheld, and the source that owns or may take them
+}
+
+// get finds the owner of a name.
+func (s *snapshot) get(name string) (*entry, bool) {
+	if e, ok := s.extra[name]; ok {
+		return e, true
+	}
+	e, ok := s.byName[name]
+	return e, ok
+}
+
+// mostExtra bounds extra, so that a host which registers tools one by one pays neither for a whole merge
+// nor for a large copy each time.
+const mostExtra = 256
+
+// with is the next snapshot for a tool whose name nobody else has; ok is false if it takes a whole merge.
+func (s *snapshot) with(e *entry) (next *snapshot, ok bool) {
+	name := e.spec.Name
+	if _, taken := s.get(name); taken || len(s.losers[name]) > 0 || s.held[name] != "" || len(s.extra) >= mostExtra {
+		return nil, false
+	}
+	n := *s
+	n.revision++
+	n.order = append(s.order, e) // each snapshot is extended once, so nobody else writes there
+	n.extra = make(map[string]*entry, len(s.extra)+1)
+	maps.Copy(n.extra, s.extra)
+	n.extra[name] = e
+	return &n, true
 }
 
 // An entry is one tool of one layer.
@@ -102,6 +132,11 @@ func (tb *Toolbox) mergeLocked() (after func()) {
 		next.revision++
 		change.Revision, change.User = next.revision, tb.user
 	}
+	return tb.publishLocked(old, next, change, tb.report(old, next))
+}
+
+// publishLocked makes a snapshot the present one and tells who wants to know. tb.mu is held.
+func (tb *Toolbox) publishLocked(old, next *snapshot, change Change, logs func()) (after func()) {
 	tb.snap.Store(next)
 	if !change.empty() {
 		for s := range tb.subs {
@@ -111,13 +146,24 @@ func (tb *Toolbox) mergeLocked() (after func()) {
 	for child := range tb.children { // also when only a layer without tools of everybody's came or went
 		child.parentChanged()
 	}
-	logs := tb.report(old, next)
 	return func() {
 		logs()
 		if tb.parent != nil {
 			tb.parent.postFromUser(privatePart(change, old, next))
 		}
 	}
+}
+
+// registerLocked takes in a layer of one tool, with a whole merge only where it takes one. tb.mu is held.
+func (tb *Toolbox) registerLocked(l *layer) (after func()) {
+	tb.attachLocked(l)
+	old, e := tb.snap.Load(), l.listing[0]
+	next, ok := old.with(e)
+	if !ok {
+		return tb.mergeLocked()
+	}
+	change := Change{Revision: next.revision, Added: []string{e.spec.Name}, User: tb.user}
+	return tb.publishLocked(old, next, change, func() { tb.warnMask(e) })
 }
 
 // A ranking is who owns each name, before the order is known.
@@ -215,7 +261,7 @@ func appearance(old *snapshot, r ranking, layers []*layer) []*entry {
 			if !owned {
 				continue
 			}
-			if _, was := old.byName[name]; was {
+			if _, was := old.get(name); was {
 				continue
 			}
 			if len(r.losers[name]) > 0 {
@@ -256,7 +302,7 @@ func shadowsOf(s *snapshot) []Shadow {
 func difference(old, next *snapshot) Change {
 	var c Change
 	for _, e := range next.order {
-		was, ok := old.byName[e.spec.Name]
+		was, ok := old.get(e.spec.Name)
 		switch {
 		case !ok:
 			c.Added = append(c.Added, e.spec.Name)
@@ -265,7 +311,7 @@ func difference(old, next *snapshot) Change {
 		}
 	}
 	for _, e := range old.order {
-		if _, ok := next.byName[e.spec.Name]; !ok {
+		if _, ok := next.get(e.spec.Name); !ok {
 			c.Removed = append(c.Removed, e.spec.Name)
 		}
 	}
@@ -280,12 +326,15 @@ func (tb *Toolbox) report(old, next *snapshot) func() {
 		lines = append(lines, func() { tb.log.Log(context.Background(), level, msg, args...) })
 	}
 	for name, losers := range next.losers {
-		winner := next.byName[name]
+		winner, _ := next.get(name)
 		if winner == nil {
 			continue
 		}
 		for _, loser := range losers {
-			before := old.byName[name]
+			if tb.parent != nil && !winner.layer.private && !loser.layer.private {
+				continue // the parent has said so
+			}
+			before, _ := old.get(name)
 			if before != nil && before.layer == winner.layer && lostBefore(old, name, loser.layer) {
 				continue
 			}
@@ -301,16 +350,29 @@ func (tb *Toolbox) report(old, next *snapshot) func() {
 				"loser", loser.layer.name, "loser_precedence", int(loser.layer.Precedence))
 		}
 	}
+	var fresh []*entry // names that have another owner now
 	for _, e := range next.order {
-		if was, ok := old.byName[e.spec.Name]; (!ok || was.layer != e.layer) && tb.o.Masks(e.spec.Name) {
-			say(slog.LevelWarn, "tool masks a name that programs know otherwise",
-				"tool", e.spec.Name, "source", e.layer.name, "remedy", "call it "+e.spec.Name+"_tool, for instance")
+		if was, ok := old.get(e.spec.Name); (!ok || was.layer != e.layer) && (tb.parent == nil || e.layer.private) {
+			fresh = append(fresh, e)
 		}
 	}
 	return func() {
 		for _, line := range lines {
 			line()
 		}
+		for _, e := range fresh {
+			tb.warnMask(e)
+		}
+	}
+}
+
+// warnMask warns about a name that hides another. It calls the host's function, so no lock is held.
+func (tb *Toolbox) warnMask(e *entry) {
+	masks := false
+	_ = protect(func() error { masks = tb.o.Masks(e.spec.Name); return nil })
+	if masks {
+		tb.log.Warn("tool masks a name that programs know otherwise",
+			"tool", e.spec.Name, "source", e.layer.name, "remedy", "call it "+e.spec.Name+"_tool, for instance")
 	}
 }
 

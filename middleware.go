@@ -9,12 +9,15 @@ import (
 // LimitCalls bounds every call of a Toolbox, over and above the tools' own limits. Zero fields bound nothing.
 // A tool that ignores its context is left behind, and counted in Sources.
 func LimitCalls(l Limits) Middleware {
-	const forever = 365 * 24 * time.Hour
-	full := l.Or(Limits{Silence: forever, Ceiling: forever})
-	var leftBehind atomic.Int64
+	const ages = 365 * 24 * time.Hour
+	full := l.Or(Limits{Silence: ages, Ceiling: ages})
 	return func(spec ToolSpec, next Callable) Callable {
 		return func(ctx context.Context, args map[string]any) (Result, error) {
-			o, end, _ := attend(ctx, full, nil, &leftBehind, func(ctx context.Context) (o outcome) {
+			leftBehind, ok := ctx.Value(leftBehindKey{}).(*atomic.Int64)
+			if !ok {
+				leftBehind = new(atomic.Int64) // it was not called by a Toolbox
+			}
+			o, end, _ := attend(ctx, full, nil, leftBehind, func(ctx context.Context) (o outcome) {
 				defer func() {
 					if v := recover(); v != nil {
 						o = outcome{err: panicked(v)}

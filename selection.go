@@ -56,7 +56,7 @@ func (tb *Toolbox) pick(ctx context.Context, picks []pick) (*Selection, error) {
 	entries := make([]*entry, len(picks))
 	var errs []error
 	for i, p := range picks {
-		e, ok := snap.byName[p.name]
+		e, ok := snap.get(p.name)
 		switch {
 		case !ok:
 			errs = append(errs, snap.missing(p.name))
@@ -129,7 +129,11 @@ func askGates(ctx context.Context, entries []*entry) ([]bool, error) {
 			answer := make(chan bool, 1)
 			asked[e] = answer
 			own := *e.own
-			go func() { answer <- Offered(ctx, e.layer.Source, own) }()
+			go func() {
+				offers := false
+				defer func() { answer <- offers }() // also when the gate ends the goroutine
+				offers = Offered(ctx, e.layer.Source, own)
+			}()
 		}
 	}
 	answers := make(map[*entry]bool, len(asked))

@@ -3,7 +3,8 @@ package toolsource
 import "slices"
 
 // Sources tells how each attached source is, in the order of attaching. What a source says of itself is
-// filled up with what the Toolbox knows.
+// filled up with what the Toolbox knows. Tools given to Register have no source; where callables of theirs
+// were left behind, an entry named "register" at the end counts them.
 func (tb *Toolbox) Sources() []SourceStatus {
 	type view struct {
 		l  *layer
@@ -11,25 +12,33 @@ func (tb *Toolbox) Sources() []SourceStatus {
 	}
 	tb.mu.Lock()
 	views := make([]view, 0, len(tb.layers))
+	own := SourceStatus{Source: registered, Kind: "func", State: StateReady, Precedence: precedenceRegistered, Shared: true}
 	for _, l := range tb.layers {
 		if !l.registered {
 			views = append(views, view{l, tb.statusLocked(l)})
+			continue
 		}
+		own.Tools++
+		own.InFlight += int(l.inFlight.Load())
+		own.Abandoned += int(l.abandoned.Load())
 	}
 	tb.mu.Unlock()
 	out := make([]SourceStatus, len(views))
 	for i, v := range views {
 		out[i] = v.st
-		var own SourceStatus
+		var said SourceStatus
 		var ok bool
-		if protect(func() error { own, ok = StatusOf(v.l.Source); return nil }) == nil && ok {
-			out[i] = merged(v.st, own)
+		if protect(func() error { said, ok = StatusOf(v.l.Source); return nil }) == nil && ok {
+			out[i] = merged(v.st, said)
 		}
+	}
+	if own.Abandoned > 0 {
+		out = append(out, own)
 	}
 	return out
 }
 
-// statusLocked is the Toolbox's own view of a layer.
+// statusLocked is the Toolbox's own view of a layer. It looks at no error, since their methods are foreign code.
 func (tb *Toolbox) statusLocked(l *layer) SourceStatus {
 	st := SourceStatus{
 		Source: l.name, Since: l.since, Err: l.err, Tools: len(l.listing),
@@ -40,7 +49,7 @@ func (tb *Toolbox) statusLocked(l *layer) SourceStatus {
 	switch {
 	case tb.closed.Load():
 		st.State = StateClosed
-	case l.err != nil && KindOf(l.err) == KindUnavailable:
+	case l.err != nil && l.unavailable:
 		st.State = StateUnavailable
 	case l.err != nil:
 		st.State = StateFailed

@@ -94,11 +94,21 @@ func (s *subscription) post(c Change) {
 }
 
 func (s *subscription) run() {
+	returned := false
+	defer func() {
+		if !returned { // the callback ended the goroutine
+			s.mu.Lock()
+			close(s.busy)
+			s.mu.Unlock()
+			go s.run()
+		}
+	}()
 	for {
 		s.mu.Lock()
 		if s.stopped || s.pending == nil {
 			s.running, s.pending = false, nil
 			s.mu.Unlock()
+			returned = true
 			return
 		}
 		c := *s.pending

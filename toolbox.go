@@ -105,7 +105,7 @@ func NewToolbox(opts *Options) *Toolbox {
 
 // Tool gives a tool's spec and callable from one snapshot.
 func (tb *Toolbox) Tool(name string) (Tool, bool) {
-	e, ok := tb.snap.Load().byName[name]
+	e, ok := tb.snap.Load().get(name)
 	if !ok {
 		return Tool{}, false
 	}
@@ -119,7 +119,7 @@ func (tb *Toolbox) Resolve(name string) (Callable, error) {
 		return nil, &CallError{Tool: name, Phase: "resolve", Kind: KindClosed, Remedy: "the Toolbox was closed"}
 	}
 	snap := tb.snap.Load()
-	e, ok := snap.byName[name]
+	e, ok := snap.get(name)
 	if !ok {
 		return nil, snap.missing(name)
 	}
@@ -131,7 +131,7 @@ func (tb *Toolbox) Resolve(name string) (Callable, error) {
 
 // Spec gives a tool's spec.
 func (tb *Toolbox) Spec(name string) (ToolSpec, bool) {
-	e, ok := tb.snap.Load().byName[name]
+	e, ok := tb.snap.Load().get(name)
 	if !ok {
 		return ToolSpec{}, false
 	}
@@ -208,8 +208,7 @@ func (tb *Toolbox) Register(spec ToolSpec, call Callable) (remove func(), err er
 		tb.mu.Unlock()
 		return nil, &SourceError{Source: registered, Op: "register", Err: ErrClosed}
 	}
-	tb.attachLocked(l)
-	after := tb.mergeLocked()
+	after := tb.registerLocked(l)
 	tb.mu.Unlock()
 	after()
 	return func() { tb.detach(l) }, nil

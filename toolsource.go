@@ -27,6 +27,8 @@
 //	Gate          tools come and go         -- asked once per selection and again at each call; without it, always offered
 //	StatusSource  it knows how it is        -- shown by Sources; without it, the Toolbox's own view
 //	Bounded       its callables end         -- called on the caller's goroutine; without it, on one of their own
+//	SelfLimited   they keep their limits    -- given no time limit around; without it, the ceiling
+//	SelfGated     they ask their gate       -- not asked before a call; without it, asked
 //	Claimer       it knows names early      -- owns them before its first listing; without it, none
 //	io.Closer     it holds something        -- closed by Remove and Close within a bound; without it, dropped
 //

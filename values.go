@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -20,84 +23,74 @@ const maxDepth = 1000
 // string-keyed maps of them. Anything else, NaN and Inf are an ErrBadArguments that names the path.
 // args itself is never changed; where nothing needs changing it is what is returned.
 func Arguments(args map[string]any) (map[string]any, error) {
-	v, err := argument(args, nil, 0)
-	if err != nil {
-		return nil, err
+	v, bad := argument(args, 0)
+	if bad != nil {
+		return nil, bad.error()
 	}
 	m, _ := v.(map[string]any)
 	return m, nil
 }
 
-// An argPath leads to a value inside the arguments; it is only written out for an error.
-type argPath struct {
-	up    *argPath
-	key   string
-	index int // -1: key counts
+// badValue is what is wrong with a value inside the arguments. Its path is put together on the way out, so
+// that a call without faults pays nothing for it.
+type badValue struct {
+	path string // from the outside in: ".key" and "[index]"
+	text string
 }
 
-func (p *argPath) String() string {
-	if p == nil {
-		return "arguments"
+func bad(format string, a ...any) *badValue { return &badValue{text: fmt.Sprintf(format, a...)} }
+
+func (b *badValue) below(step string) *badValue {
+	b.path = step + b.path
+	return b
+}
+
+func (b *badValue) error() error {
+	path := strings.TrimPrefix(b.path, ".")
+	if path == "" {
+		path = "arguments"
 	}
-	s := ""
-	for ; p != nil; p = p.up {
-		switch {
-		case p.index >= 0:
-			s = "[" + strconv.Itoa(p.index) + "]" + s
-		case p.up == nil:
-			s = p.key + s
-		default:
-			s = "." + p.key + s
-		}
-	}
-	return s
+	return fmt.Errorf("%w: %s %s", ErrBadArguments, path, b.text)
 }
 
-func badArgument(p *argPath, format string, a ...any) error {
-	return fmt.Errorf("%w: %s %s", ErrBadArguments, p, fmt.Sprintf(format, a...))
-}
-
-func argument(v any, at *argPath, depth int) (any, error) {
+// argument returns in itself where nothing has to change, which costs nothing.
+func argument(in any, depth int) (any, *badValue) {
 	if depth > maxDepth {
-		return nil, badArgument(at, "is nested more than %d deep, or holds itself", maxDepth)
+		return nil, bad("is nested more than %d deep, or holds itself", maxDepth)
 	}
-	switch v := v.(type) {
-	case nil, bool, int64:
-		return v, nil
+	switch v := in.(type) {
+	case nil, bool, int64, Blob:
+		return in, nil
 	case string:
 		if !utf8.ValidString(v) {
-			return nil, badArgument(at, "is not valid UTF-8; give bytes as a Blob")
+			return nil, bad("is not valid UTF-8; give bytes as a Blob")
 		}
-		return v, nil
+		return in, nil
 	case float64:
-		return finite(v, at)
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, notFinite(v)
+		}
+		return in, nil
 	case json.Number:
-		return exactNumber(v, at)
+		return exactNumber(v)
 	case json.RawMessage:
-		return compactRaw(v, at)
-	case Blob:
-		return v, nil
+		return compactRaw(v)
 	case map[string]any:
-		return argumentMap(v, at, depth)
+		return argumentMap(in, v, depth)
 	case []any:
-		return argumentSlice(v, at, depth)
+		return argumentSlice(in, v, depth)
 	}
-	return argumentByKind(reflect.ValueOf(v), at, depth)
+	return argumentByKind(reflect.ValueOf(in), depth)
 }
 
-func finite(f float64, at *argPath) (any, error) {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return nil, badArgument(at, "is %v, which JSON cannot express", f)
-	}
-	return f, nil
-}
+func notFinite(f float64) *badValue { return bad("is %v, which JSON cannot express", f) }
 
 // exactNumber is an int64 where the number is an integer that fits, a json.Number for one that does not,
 // else a float64.
-func exactNumber(n json.Number, at *argPath) (any, error) {
+func exactNumber(n json.Number) (any, *badValue) {
 	s := n.String()
 	if !json.Valid([]byte(s)) || s == "" || s[0] != '-' && (s[0] < '0' || s[0] > '9') {
-		return nil, badArgument(at, "is the number %q, which is not one", s)
+		return nil, bad("is the number %q, which is not one", s)
 	}
 	if isInteger(s) {
 		if i, err := strconv.ParseInt(s, 10, 64); err == nil {
@@ -107,7 +100,7 @@ func exactNumber(n json.Number, at *argPath) (any, error) {
 	}
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil {
-		return nil, badArgument(at, "is the number %s, which is out of range", s)
+		return nil, bad("is the number %s, which is out of range", s)
 	}
 	return f, nil
 }
@@ -121,13 +114,13 @@ func isInteger(s string) bool {
 	return true
 }
 
-func compactRaw(raw json.RawMessage, at *argPath) (any, error) {
+func compactRaw(raw json.RawMessage) (any, *badValue) {
 	if raw == nil {
 		return nil, nil
 	}
 	var b bytes.Buffer
 	if err := json.Compact(&b, raw); err != nil {
-		return nil, badArgument(at, "is raw JSON that does not parse: %v", err)
+		return nil, bad("is raw JSON that does not parse: %v", err)
 	}
 	if bytes.Equal(b.Bytes(), raw) {
 		return raw, nil
@@ -136,45 +129,42 @@ func compactRaw(raw json.RawMessage, at *argPath) (any, error) {
 }
 
 // argumentMap copies m only from the first member on that has to change.
-func argumentMap(m map[string]any, at *argPath, depth int) (any, error) {
+func argumentMap(in any, m map[string]any, depth int) (any, *badValue) {
 	var out map[string]any
 	for k, e := range m {
-		c, err := argument(e, &argPath{up: at, key: k, index: -1}, depth+1)
+		c, err := argument(e, depth+1)
 		if err != nil {
-			return nil, err
+			return nil, err.below("." + k)
 		}
 		if out == nil && !identical(c, e) {
-			out = make(map[string]any, len(m))
-			for k2, e2 := range m {
-				out[k2] = e2
-			}
+			out = maps.Clone(m)
 		}
 		if out != nil {
 			out[k] = c
 		}
 	}
 	if out == nil {
-		return m, nil
+		return in, nil
 	}
 	return out, nil
 }
 
-func argumentSlice(s []any, at *argPath, depth int) (any, error) {
+func argumentSlice(in any, s []any, depth int) (any, *badValue) {
 	var out []any
 	for i, e := range s {
-		c, err := argument(e, &argPath{up: at, index: i}, depth+1)
+		c, err := argument(e, depth+1)
 		if err != nil {
-			return nil, err
+			return nil, err.below("[" + strconv.Itoa(i) + "]")
 		}
 		if out == nil && !identical(c, e) {
-			out = append(make([]any, 0, len(s)), s...)
+			out = slices.Clone(s)
 		}
 		if out != nil {
 			out[i] = c
 		}
 	}
 	if out == nil {
-		return s, nil
+		return in, nil
 	}
 	return out, nil
 }
@@ -203,34 +193,34 @@ func identical(a, b any) bool {
 	return false
 }
 
-func argumentByKind(v reflect.Value, at *argPath, depth int) (any, error) {
+func argumentByKind(v reflect.Value, depth int) (any, *badValue) {
 	switch v.Kind() {
 	case reflect.Bool:
 		return v.Bool(), nil
 	case reflect.String:
-		return argument(v.String(), at, depth)
+		return argument(v.String(), depth)
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return v.Int(), nil
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
 		return unsigned(v.Uint()), nil
 	case reflect.Float32, reflect.Float64:
-		return finite(floatOf(v), at)
+		return argument(floatOf(v), depth)
 	case reflect.Slice, reflect.Array:
 		if v.Kind() == reflect.Slice && v.IsNil() {
 			return nil, nil
 		}
 		out := make([]any, v.Len())
 		for i := range out {
-			c, err := argument(v.Index(i).Interface(), &argPath{up: at, index: i}, depth+1)
+			c, err := argument(v.Index(i).Interface(), depth+1)
 			if err != nil {
-				return nil, err
+				return nil, err.below("[" + strconv.Itoa(i) + "]")
 			}
 			out[i] = c
 		}
 		return out, nil
 	case reflect.Map:
 		if v.Type().Key().Kind() != reflect.String {
-			return nil, badArgument(at, "is a %s, and a map's keys must be strings", v.Type())
+			return nil, bad("is a %s, and a map's keys must be strings", v.Type())
 		}
 		if v.IsNil() {
 			return nil, nil
@@ -238,15 +228,15 @@ func argumentByKind(v reflect.Value, at *argPath, depth int) (any, error) {
 		out := make(map[string]any, v.Len())
 		for it := v.MapRange(); it.Next(); {
 			k := it.Key().String()
-			c, err := argument(it.Value().Interface(), &argPath{up: at, key: k, index: -1}, depth+1)
+			c, err := argument(it.Value().Interface(), depth+1)
 			if err != nil {
-				return nil, err
+				return nil, err.below("." + k)
 			}
 			out[k] = c
 		}
 		return out, nil
 	}
-	return nil, badArgument(at, "is a %s, which is not a value that JSON has; give a map, a slice, a string, a number, a bool or nil", v.Type())
+	return nil, bad("is a %s, which is not a value that JSON has; give a map, a slice, a string, a number, a bool or nil", v.Type())
 }
 
 // floatOf widens a float32 by its shortest decimal form, so that 0.1 stays 0.1.
@@ -328,7 +318,7 @@ func canonicalByKind(v any) (any, bool) {
 	case json.Marshaler, fmt.Stringer, error:
 		return nil, false
 	}
-	c, err := argument(v, nil, 0)
+	c, err := argument(v, 0)
 	if err != nil || !isCanonical(c, 0) {
 		return nil, false
 	}
@@ -349,7 +339,7 @@ func decodeExact(b []byte) (any, error) {
 func exactNumbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:
-		if n, err := exactNumber(v, nil); err == nil {
+		if n, err := exactNumber(v); err == nil {
 			return n
 		}
 		return v

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -36,7 +37,7 @@ func (s *Server) Call(ctx context.Context, wireName string, args map[string]any,
 		o.Tool = wireName
 	}
 	if o.Source == "" {
-		o.Source = sourceName(s.cfg.ID)
+		o.Source = sourceName(s.id)
 	}
 	raw, err := encodeArguments(args)
 	if err != nil {
@@ -46,27 +47,37 @@ func (s *Server) Call(ctx context.Context, wireName string, args map[string]any,
 	if err != nil {
 		return toolsource.Result{}, s.named(o, bindError(err))
 	}
-	limits := o.Limits.Or(s.cfg.Tools[wireName].Limits)
-	again := s.mayReplay(wireName, o)
+	line := s.enter()
+	defer s.leave(line)
+	cfg := &line.set.Load().cfg
+	limits := o.Limits.Or(cfg.Tools[wireName].Limits).Or(toolsource.Limits{Silence: cfg.Silence, Ceiling: cfg.Ceiling})
+	again := mayReplay(cfg, wireName, o)
 	opts := toolsource.CallOptions{Tool: o.Tool, Limit: limits.Ceiling, Silence: limits.Silence, Replay: toolsource.ReplayUntilSent}
 	if again {
 		opts.Replay = toolsource.ReplayAlways
 	}
-	do := func() (decoded, error) {
-		return toolsource.Do(ctx, s.bridge, opts, func(ctx context.Context, sess *session) (decoded, error) {
-			return sess.call(ctx, wireName, raw, meta, o.Listed)
-		})
-	}
-	d, err := do()
-	if again && brokeOff(err) {
-		d, err = do()
-	}
+	var sends atomic.Int32 // a function that was given up may still run beside its replay
+	d, err := toolsource.Do(ctx, line.bridge, opts, func(ctx context.Context, sess *session) (decoded, error) {
+		n := sends.Add(1)
+		if n > 2 {
+			return decoded{twice: true}, nil // no error here: it says nothing about the session
+		}
+		d, err := sess.call(ctx, wireName, raw, meta, o.Listed)
+		if again && n == 1 && brokeOff(err) && ctx.Err() == nil && sends.CompareAndSwap(1, 2) {
+			d, err = sess.call(ctx, wireName, raw, meta, o.Listed)
+		}
+		return d, err
+	})
 	if err != nil {
 		return toolsource.Result{}, s.callError(o, err, again)
 	}
 	if d.gone {
 		return toolsource.Result{}, s.named(o, &toolsource.CallError{Phase: "resolve", Kind: toolsource.KindUnavailable,
 			Remedy: "list the server's tools again", Err: fmt.Errorf("the server lists no tool %q any more", wireName)})
+	}
+	if d.twice {
+		return toolsource.Result{}, s.callError(o, &toolsource.CallError{Phase: "call", Kind: toolsource.KindSessionLost, MayHaveRun: true,
+			Err: fmt.Errorf("%w: the connection broke, and the session was lost when the call had been sent again", toolsource.ErrSessionLost)}, again)
 	}
 	if len(d.notes) > 0 {
 		s.log.Warn("odd result", "tool", wireName, "notes", s.redact.text(strings.Join(d.notes, "; ")))
@@ -104,20 +115,21 @@ func (s *session) call(ctx context.Context, name string, args []byte, meta mcp.M
 }
 
 // mayReplay decides whether a call that was lost with its session may be sent again.
-func (s *Server) mayReplay(wireName string, o CallOptions) bool {
+func mayReplay(cfg *ServerConfig, wireName string, o CallOptions) bool {
 	switch {
 	case o.Replay != nil:
 		return *o.Replay
-	case s.cfg.Tools[wireName].Replay != nil:
-		return *s.cfg.Tools[wireName].Replay
-	case s.cfg.Replay:
+	case cfg.Tools[wireName].Replay != nil:
+		return *cfg.Tools[wireName].Replay
+	case cfg.Replay:
 		return true
 	}
-	return o.Grade.D() <= 1 || o.Idempotent && s.cfg.Trust == toolsource.TrustFull
+	return o.Grade.D() <= 1 || o.Idempotent && cfg.Trust == toolsource.TrustFull
 }
 
 // brokeOff reports whether a call lost its connection and not its session, which over HTTP are two things.
-// The Bridge sends only the calls again that lost their session.
+// The Bridge sends only the calls again that lost their session; these go again under the limits that they
+// began with.
 func brokeOff(err error) bool {
 	var e *toolsource.CallError
 	var st *StatusError
@@ -129,7 +141,11 @@ func brokeOff(err error) bool {
 func (s *Server) callError(o CallOptions, err error, again bool) error {
 	var e *toolsource.CallError
 	if !errors.As(err, &e) {
-		return s.named(o, &toolsource.CallError{Phase: "call", Kind: toolsource.KindOf(err), MayHaveRun: !errors.Is(err, toolsource.ErrNotReached), Err: s.redact.err(err)})
+		kind, unsent := toolsource.KindOf(err), errors.Is(err, toolsource.ErrNotReached)
+		if unsent && kind == toolsource.KindTool { // no cause that has a kind: it could not be sent, and no tool said anything
+			kind = toolsource.KindUnavailable
+		}
+		return s.named(o, &toolsource.CallError{Phase: "call", Kind: kind, MayHaveRun: !unsent, Err: s.redact.err(err)})
 	}
 	c := *e
 	switch {

@@ -2,10 +2,12 @@ package mcpclient
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
-
-	"github.com/toolsource/toolsource"
 )
 
 const (
@@ -23,7 +25,7 @@ type catalogue struct {
 	mu       sync.Mutex
 	listing  Listing
 	at       time.Time // of the listing; zero: there was none
-	seq      uint64    // of the session that gave it
+	seq      uint64    // of the session that gave it; 0: it is from the schema cache
 	dirty    *session  // announced a change that is not listed yet; nil: none did
 	owed     bool      // a listing was refused, so the next is news even if it is equal
 	news     bool      // watchers are to be told
@@ -69,12 +71,16 @@ func (c *catalogue) failed(s *session) {
 }
 
 // set takes in a listing, unless a later session has given one. It ends the wait for changes of sessions
-// before.
-func (c *catalogue) set(l Listing, s *session) {
+// before. cached is the schema cache's listing if this one takes its place.
+func (c *catalogue) set(l Listing, s *session) (cached *Listing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s.seq < c.seq {
-		return
+		return nil
+	}
+	if c.seq == 0 && !c.at.IsZero() {
+		old := c.listing
+		cached = &old
 	}
 	c.seq = s.seq
 	if c.at.IsZero() || c.owed || !equalListings(c.listing, l) {
@@ -85,14 +91,40 @@ func (c *catalogue) set(l Listing, s *session) {
 	if c.dirty != s {
 		c.dirty = nil
 	}
+	return cached
 }
 
 // fresh gives the last listing if there is no need to ask again.
 func (c *catalogue) fresh() (Listing, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	ok := !c.at.IsZero() && c.dirty == nil && time.Since(c.at) < freshFor
+	ok := c.seq > 0 && c.dirty == nil && time.Since(c.at) < freshFor
 	return c.listing, ok
+}
+
+// seed takes in the listing of the schema cache, if there is none yet. It is no news, as it was there all
+// the time.
+func (c *catalogue) seed(e *entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.at.IsZero() {
+		c.listing, c.at = e.listing, e.at
+	}
+}
+
+// seeded reports whether the listing is the schema cache's.
+func (c *catalogue) seeded() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.seq == 0
+}
+
+// renew tells the watchers, as what they made of the listing, or whether it counts, has changed.
+func (c *catalogue) renew() {
+	c.mu.Lock()
+	c.news = true
+	c.mu.Unlock()
+	c.poke()
 }
 
 func (c *catalogue) owe() {
@@ -135,7 +167,7 @@ func (c *catalogue) take() (tell []*watcher, dirty *session) {
 	return tell, c.dirty
 }
 
-// work tells watchers, and lists again after changes, until ctx ends.
+// work tells watchers, and lists again after changes and where changes are not told, until ctx ends.
 func (s *Server) work(ctx context.Context) {
 	var last, due time.Time // of the last listing that a change caused, and of the next; zero: none
 	pause := settle
@@ -144,26 +176,57 @@ func (s *Server) work(ctx context.Context) {
 		for _, w := range tell {
 			s.tell(w)
 		}
+		var poll time.Time
 		switch {
 		case dirty == nil:
 			due = time.Time{}
+			poll = s.nextPoll()
 		case due.IsZero():
 			due = time.Now().Add(max(pause, time.Until(last.Add(relistRate))))
 		}
-		if !s.catalogue.wait(ctx, due) {
+		if !s.catalogue.wait(ctx, earlier(due, poll)) {
 			return
 		}
-		if dirty == nil || time.Now().Before(due) {
+		now := time.Now()
+		if dirty == nil {
+			if sess := s.live(); sess != nil && !poll.IsZero() && !now.Before(poll) {
+				s.catalogue.announce(sess)
+			}
 			continue
 		}
-		last, due = time.Now(), time.Time{}
+		if now.Before(due) {
+			continue
+		}
+		last, due = now, time.Time{}
 		if err := s.relist(ctx, dirty); err != nil {
-			s.log.Warn("cannot list the tools again after a change", "err", err)
+			s.log.Warn("cannot list the tools again", "err", err)
 			pause = min(max(2*pause, relistRate), relistMax)
 			continue
 		}
 		pause = settle
 	}
+}
+
+// nextPoll is when the tools are listed again without an announcement; zero: never.
+func (s *Server) nextPoll() time.Time {
+	sess := s.live()
+	if sess == nil {
+		return time.Time{}
+	}
+	l, at, _ := s.catalogue.last()
+	every := sess.relistEvery(l.fresh)
+	if every <= 0 || at.IsZero() {
+		return time.Time{}
+	}
+	return at.Add(every)
+}
+
+// earlier is the earlier of two times, of which zero is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // wait waits for something to do, or for due unless it is zero. It is false once ctx has ended.
@@ -184,23 +247,22 @@ func (c *catalogue) wait(ctx context.Context, due time.Time) bool {
 }
 
 // relist lists again if the session that announced a change is still there: a new one has listed by itself.
+// It takes no place of a call, as a server may wait for it inside one.
 func (s *Server) relist(ctx context.Context, dirty *session) error {
-	select {
-	case <-dirty.Done():
-		s.catalogue.begin(dirty)
-		return nil
-	default:
-	}
-	o := toolsource.CallOptions{Tool: "tools/list", Limit: s.cfg.Connect, Replay: toolsource.ReplayAlways}
-	_, err := toolsource.Do(ctx, s.bridge, o, func(ctx context.Context, sess *session) (struct{}, error) {
-		if sess != dirty {
-			s.catalogue.begin(dirty)
-			return struct{}{}, nil
+	if !dirty.ended() {
+		limit := dirty.set.cfg.Connect
+		ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer to tools/list within %v: %w", limit, context.DeadlineExceeded))
+		defer cancel()
+		_, err := s.listOn(ctx, dirty)
+		if err == nil || ctx.Err() == nil && !dirty.ended() {
+			return s.redact.err(err)
 		}
-		_, err := s.listOn(ctx, sess)
-		return struct{}{}, err
-	})
-	return s.redact.err(err)
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return s.redact.err(context.Cause(ctx))
+		}
+	}
+	s.catalogue.begin(dirty)
+	return nil
 }
 
 // listOn lists on a session and takes the listing in.
@@ -211,8 +273,36 @@ func (s *Server) listOn(ctx context.Context, sess *session) (Listing, error) {
 		s.catalogue.failed(sess)
 		return Listing{}, err
 	}
-	s.catalogue.set(l, sess)
+	s.takeIn(l, sess)
 	return l, nil
+}
+
+// takeIn keeps a listing, and stores it for the next run of the program.
+func (s *Server) takeIn(l Listing, sess *session) {
+	if cached := s.catalogue.set(l, sess); cached != nil && !equalListings(*cached, l) {
+		added, removed, changed := difference(*cached, l)
+		s.log.Info("the server's tools are not those of the schema cache", "added", added, "removed", removed, "changed", changed)
+	}
+	sess.set.cached.save(s, &entry{listing: l, asked: sess.asked, at: time.Now()})
+}
+
+// difference names the tools that two listings do not share.
+func difference(old, l Listing) (added, removed, changed []string) {
+	was := map[string]Tool{}
+	for _, t := range old.Tools {
+		was[t.Name] = t
+	}
+	for _, t := range l.Tools {
+		before, ok := was[t.Name]
+		delete(was, t.Name)
+		switch {
+		case !ok:
+			added = append(added, t.Name)
+		case !equalListings(Listing{Tools: []Tool{before}}, Listing{Tools: []Tool{t}}):
+			changed = append(changed, t.Name)
+		}
+	}
+	return added, slices.Sorted(maps.Keys(was)), changed
 }
 
 // tell calls one watcher. A panic of it is its own.

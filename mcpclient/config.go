@@ -1,13 +1,13 @@
 package mcpclient
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"maps"
 	"net/http"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -48,11 +48,18 @@ type ServerConfig struct {
 	Env     map[string]toolsource.Secret // stdio: beside the base environment, over it
 	Dir     string                       // stdio: relative to File's folder, else to the workspace; "": the workspace
 
-	URL     string                       // http and sse: absolute, http or https
+	// URL is absolute, http or https; or unix:///path/to/socket#/path, where the part after # is the path
+	// that is asked for, "" meaning /.
+	URL     string
 	Headers map[string]toolsource.Secret // http and sse: sent with every request to URL's origin, to no other
+	TLS     TLSConfig                    // https
+	// NoSSEFallback keeps to streamable HTTP. Without it a server that answers the first request ever by 400,
+	// 404 or 405 is tried once over the older transport, in the same attempt.
+	NoSSEFallback bool
 
-	Era   string           // protocol revision to ask for; EraAuto: the library chooses
-	Trust toolsource.Trust // how far the server's hints are believed
+	Era      string           // protocol revision to ask for; EraAuto: the library finds out and remembers
+	EraProbe time.Duration    // EraAuto: longest wait for an answer to the newest revision, at most a third of Connect; 0: 5 s
+	Trust    toolsource.Trust // how far the server's hints are believed
 
 	Silence time.Duration         // longest time of a call without progress; 0: 60 s
 	Ceiling time.Duration         // longest time of a call altogether; 0: 10 min
@@ -65,10 +72,17 @@ type ServerConfig struct {
 	IdleStop    time.Duration // an idle session is stopped, and wakes at a call; 0: never
 	MaxLifetime time.Duration // a session is replaced once it is this old and idle; 0: never
 
-	MaxInFlight int // calls at once, others wait; 0: 64
-	MaxTools    int // of a listing, the rest is cut; 0: 1000
-	MaxPages    int // of a listing, the rest is cut; 0: 50
-	MaxMessage  int // bytes of one message; 0: 10 MiB
+	// Relist is the time between listings of a server that cannot announce a change of its tools. 0: what the
+	// server hints, else 5 min, over HTTP from 2026-07-28 on, and never with others; negative: never.
+	Relist time.Duration
+	// Lazy puts the first connect off until a call, or Start, where Options.Cache knows the server's tools.
+	Lazy bool
+
+	Serial      bool // one call at a time, in order, as with MaxInFlight 1
+	MaxInFlight int  // calls at once, others wait; 0: 64
+	MaxTools    int  // of a listing, the rest is cut; 0: 1000
+	MaxPages    int  // of a listing, the rest is cut; 0: 50
+	MaxMessage  int  // bytes of one message; 0: 10 MiB
 
 	Required bool   // a host that opens many servers fails if this one does
 	File     string // file that declares the server, for errors and for Dir; "" if none does
@@ -87,8 +101,18 @@ type Options struct {
 	Workspace string                      // working directory of children whose Dir is ""; "": the process's own
 	LookupEnv func(string) (string, bool) // base environment of children; nil: os.LookupEnv
 
-	OAuth         auth.OAuthHandler // http: asked for tokens, and after 401 and 403; nil: none
-	HTTPTransport http.RoundTripper // http and sse: carries the requests; nil: one of our own per session
+	OAuth auth.OAuthHandler // http: asked for tokens, and after 401 and 403; nil: none
+	// HTTPTransport carries the requests of http and sse, except those of servers with TLS settings or a unix
+	// socket. nil: one of our own per session, with the proxy that HTTP_PROXY, HTTPS_PROXY and NO_PROXY name.
+	HTTPTransport http.RoundTripper
+
+	// HeaderFunc gives further headers for a request to a server, over those of its configuration; ctx is that
+	// of the call that causes it. What it returns is kept out of errors and logs. It is called for each
+	// request, from several goroutines; one that does not return by ctx's end is left behind. nil: none.
+	HeaderFunc func(ctx context.Context, server string) (map[string]toolsource.Secret, error)
+
+	// Cache keeps what servers list from one run of the program to the next, see ServerConfig.Lazy; nil: none.
+	Cache Cache
 
 	ClientName    string // what we call ourselves; "": toolsource
 	ClientVersion string // "": 0
@@ -102,6 +126,7 @@ const (
 	defaultConnect    = 30 * time.Second
 	defaultCloseBound = 5 * time.Second
 	defaultKeepalive  = 180 * time.Second
+	defaultEraProbe   = 5 * time.Second
 	defaultInFlight   = 64
 	defaultTools      = 1000
 	defaultPages      = 50
@@ -123,6 +148,7 @@ func (c ServerConfig) resolved() (ServerConfig, error) {
 		c.checkURL(wrong)
 		c.checkHeaders(wrong)
 	}
+	c.TLS.check(&c, wrong)
 	for name := range c.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
 			wrong("env", "%q is no name of an environment variable", name)
@@ -153,6 +179,8 @@ func (c *ServerConfig) transport(wrong func(string, string, ...any)) string {
 		wrong("command", "and url are both missing; give the command to start, or the address to call")
 	case t == "" && c.Command != "":
 		return TransportStdio
+	case t == "" && endsInSSE(c.URL):
+		return TransportSSE
 	case t == "":
 		return TransportHTTP
 	case t == TransportStdio && c.Command == "":
@@ -165,46 +193,6 @@ func (c *ServerConfig) transport(wrong func(string, string, ...any)) string {
 	return t
 }
 
-func (c *ServerConfig) checkURL(wrong func(string, string, ...any)) {
-	if c.URL == "" {
-		return
-	}
-	u, err := url.Parse(c.URL)
-	switch {
-	case err != nil: // the parser's text repeats the address, which may hold a password
-		wrong("url", "is no valid address")
-	case u.Scheme != "http" && u.Scheme != "https":
-		wrong("url", "has the scheme %q; use http or https", u.Scheme)
-	case u.Hostname() == "":
-		wrong("url", "has no host")
-	case u.User != nil:
-		wrong("url", "holds a user name or password; put them into headers")
-	}
-}
-
-func (c *ServerConfig) checkHeaders(wrong func(string, string, ...any)) {
-	for name, v := range c.Headers {
-		if !isToken(name) {
-			wrong("headers", "%q is no name of a header", name)
-			continue
-		}
-		if strings.ContainsAny(v.Reveal(), "\r\n\x00") {
-			wrong("headers", "the value of %s holds a line break or NUL byte", name)
-		}
-	}
-}
-
-// isToken reports whether s is a token of RFC 9110.
-func isToken(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
-			return false
-		}
-	}
-	return s != ""
-}
-
 func (c *ServerConfig) durations(wrong func(string, string, ...any)) {
 	for _, d := range []struct {
 		field string
@@ -214,6 +202,7 @@ func (c *ServerConfig) durations(wrong func(string, string, ...any)) {
 		{"silence", &c.Silence, defaultSilence},
 		{"ceiling", &c.Ceiling, defaultCeiling},
 		{"connect", &c.Connect, defaultConnect},
+		{"era_probe", &c.EraProbe, defaultEraProbe},
 		{"close_bound", &c.CloseBound, defaultCloseBound},
 		{"idle_stop", &c.IdleStop, 0},
 		{"max_lifetime", &c.MaxLifetime, 0},
@@ -225,10 +214,7 @@ func (c *ServerConfig) durations(wrong func(string, string, ...any)) {
 			*d.v = d.def
 		}
 	}
-	switch {
-	case c.Keepalive < 0:
-		c.Keepalive = 0
-	case c.Keepalive == 0 && c.Transport != TransportStdio:
+	if c.Keepalive == 0 && c.Transport != TransportStdio {
 		c.Keepalive = defaultKeepalive
 	}
 	for name, t := range c.Tools {
@@ -239,6 +225,12 @@ func (c *ServerConfig) durations(wrong func(string, string, ...any)) {
 }
 
 func (c *ServerConfig) counts(wrong func(string, string, ...any)) {
+	if c.Serial {
+		if c.MaxInFlight > 1 {
+			wrong("max_in_flight", "is %d, but the server takes one call at a time", c.MaxInFlight)
+		}
+		c.MaxInFlight = 1
+	}
 	for _, n := range []struct {
 		field string
 		v     *int
@@ -287,15 +279,6 @@ func (c ServerConfig) String() string {
 
 // LogValue is String.
 func (c ServerConfig) LogValue() slog.Value { return slog.StringValue(c.String()) }
-
-// origin is the scheme and host of an address: its path and query may hold a key.
-func origin(addr string) string {
-	u, err := url.Parse(addr)
-	if err != nil || u.Host == "" {
-		return "a URL"
-	}
-	return u.Scheme + "://" + u.Host
-}
 
 // ConfigError is one thing wrong with a ServerConfig.
 type ConfigError struct {

@@ -69,7 +69,7 @@ func TestConfigDefaults(t *testing.T) {
 	defer s.Close()
 	want := ServerConfig{
 		ID: "srv", URL: "http://h/mcp", Transport: "http",
-		Silence: time.Minute, Ceiling: 10 * time.Minute, Connect: 30 * time.Second, CloseBound: 5 * time.Second, Keepalive: 180 * time.Second,
+		Silence: time.Minute, Ceiling: 10 * time.Minute, Connect: 30 * time.Second, EraProbe: 5 * time.Second, CloseBound: 5 * time.Second, Keepalive: 180 * time.Second,
 		MaxInFlight: 64, MaxTools: 1000, MaxPages: 50, MaxMessage: 10 << 20,
 	}
 	if diff := cmp.Diff(want, s.Config()); diff != "" {
@@ -77,7 +77,7 @@ func TestConfigDefaults(t *testing.T) {
 	}
 	stdio, _ := ServerConfig{ID: "a", Command: "x"}.resolved()
 	off, _ := ServerConfig{ID: "a", URL: "http://h", Keepalive: -1}.resolved()
-	if stdio.Transport != "stdio" || stdio.Keepalive != 0 || off.Keepalive != 0 {
+	if stdio.Transport != "stdio" || stdio.Keepalive != 0 || off.Keepalive >= 0 {
 		t.Errorf("stdio %v, off %v", stdio.Keepalive, off.Keepalive)
 	}
 	if s.Limits("x") != (toolsource.Limits{}) {
@@ -108,7 +108,8 @@ func TestChildsDirectory(t *testing.T) {
 
 func TestRedaction(t *testing.T) {
 	cfg := ServerConfig{ID: "s", URL: "http://h/mcp?api_key=qs-secret&x=1", Headers: map[string]toolsource.Secret{"Authorization": "Bearer tok en+1", "X": "abc"}}
-	r := newRedactor(&cfg)
+	r := &redactor{}
+	r.configure(&cfg)
 	for in, want := range map[string]string{
 		"Authorization: Bearer tok en+1": "Authorization: ***",
 		"got tok en+1":                   "got ***",
@@ -122,7 +123,8 @@ func TestRedaction(t *testing.T) {
 		}
 	}
 	cfg = ServerConfig{ID: "s", Command: "x", Env: map[string]toolsource.Secret{"A": `pass"word`, "B": "pass", "C": ""}}
-	r = newRedactor(&cfg)
+	r = &redactor{}
+	r.configure(&cfg)
 	if got := r.text(`{"k":"pass\"word"} pass"word pass`); got != `{"k":"***"} *** ***` {
 		t.Error(got)
 	}

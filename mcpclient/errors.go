@@ -143,7 +143,7 @@ func (s *Server) listError(err error) error {
 	if errors.As(err, &have) {
 		return err
 	}
-	e := &ConnectError{Server: s.cfg.ID, Step: "tools/list", Err: s.redact.err(err)}
+	e := &ConnectError{Server: s.id, Step: "tools/list", Err: s.redact.err(err)}
 	if errors.As(err, &call) && call.Source == "" && call.Err != nil {
 		e.Err, e.Remedy = call.Err, call.Remedy
 	}

@@ -296,7 +296,7 @@ func TestSDKServer(t *testing.T) {
 		}
 		want := era
 		if era == EraAuto {
-			want = Era20251125
+			want = Era20260728
 		}
 		if got := s.Status().Era; got != want {
 			t.Errorf("era %s, want %s", got, want)

@@ -18,6 +18,10 @@ func TestMain(m *testing.M) {
 		sdkServer()
 		return
 	}
+	if os.Getenv("TEST_ERA") != "" {
+		eraChild()
+		return
+	}
 	goleak.VerifyTestMain(m)
 }
 

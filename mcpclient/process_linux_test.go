@@ -96,7 +96,7 @@ func alive(pid int) bool {
 // childPID finds the one child of this process that was started for the server.
 func childPID(t testing.TB, s *Server) int {
 	t.Helper()
-	want := "MCPTEST_BEHAVIOUR=" + s.cfg.Env["MCPTEST_BEHAVIOUR"].Reveal()
+	want := "MCPTEST_BEHAVIOUR=" + s.Config().Env["MCPTEST_BEHAVIOUR"].Reveal()
 	dirs, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, d := range dirs {
 		raw, err := os.ReadFile(d)

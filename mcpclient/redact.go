@@ -3,9 +3,12 @@ package mcpclient
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 )
 
 // minSecret is the length from which a value is taken out of texts. Shorter ones would blot out words.
@@ -17,30 +20,38 @@ var everyday = []string{
 	"test", "development", "production", "local", "localhost", "disabled", "enabled", "1000", "10000",
 }
 
+// passing is how many secrets that HeaderFunc gave are remembered, the newest of them.
+const passing = 64
+
 // redactor takes a server's secrets out of texts: the values of its environment and headers, the
 // credential behind a scheme such as Bearer, and the query of its address, each also as JSON and as a URL
-// write it.
-type redactor struct{ r *strings.Replacer }
+// write it. Secrets of a configuration stay secret after it was replaced.
+type redactor struct {
+	r atomic.Pointer[strings.Replacer] // nil: there is none
 
-func newRedactor(c *ServerConfig) redactor {
-	set := map[string]bool{}
+	mu     sync.Mutex
+	own    map[string]bool // of configurations
+	passed []string        // of requests, the newest last
+}
+
+// configure adds the secrets of a configuration.
+func (r *redactor) configure(c *ServerConfig) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.own == nil {
+		r.own = map[string]bool{}
+	}
 	add := func(s string) {
-		if len(s) < minSecret || slices.Contains(everyday, strings.ToLower(s)) {
-			return
-		}
-		set[s] = true
-		set[url.QueryEscape(s)] = true
-		if b, err := json.Marshal(s); err == nil {
-			set[string(b[1:len(b)-1])] = true
+		if secret(s) {
+			r.own[s] = true
 		}
 	}
 	for _, v := range c.Env {
 		add(v.Reveal())
 	}
 	for _, v := range c.Headers {
-		add(v.Reveal())
-		if _, credential, ok := strings.Cut(v.Reveal(), " "); ok {
-			add(strings.TrimSpace(credential))
+		for _, s := range credentials(v.Reveal()) {
+			add(s)
 		}
 	}
 	if u, err := url.Parse(c.URL); err == nil {
@@ -51,13 +62,53 @@ func newRedactor(c *ServerConfig) redactor {
 			}
 		}
 	}
+	r.build()
+}
+
+// pass adds the value of a header that was made for one request.
+func (r *redactor) pass(header string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	news := false
+	for _, s := range credentials(header) {
+		if secret(s) && !r.own[s] && !slices.Contains(r.passed, s) {
+			r.passed = append(r.passed, s)
+			news = true
+		}
+	}
+	if news {
+		r.passed = slices.Delete(r.passed, 0, max(0, len(r.passed)-passing))
+		r.build()
+	}
+}
+
+// credentials are a header's value, and what stands behind a scheme such as Bearer in it.
+func credentials(header string) []string {
+	_, credential, ok := strings.Cut(header, " ")
+	if !ok {
+		return []string{header}
+	}
+	return []string{header, strings.TrimSpace(credential)}
+}
+
+func secret(s string) bool {
+	return len(s) >= minSecret && !slices.Contains(everyday, strings.ToLower(s))
+}
+
+// build makes the Replacer anew.
+func (r *redactor) build() {
+	set := map[string]bool{}
+	for _, s := range append(slices.Collect(maps.Keys(r.own)), r.passed...) {
+		set[s] = true
+		set[url.QueryEscape(s)] = true
+		if b, err := json.Marshal(s); err == nil {
+			set[string(b[1:len(b)-1])] = true
+		}
+	}
 	if len(set) == 0 {
-		return redactor{}
+		return
 	}
-	secrets := make([]string, 0, len(set))
-	for s := range set {
-		secrets = append(secrets, s)
-	}
+	secrets := slices.Collect(maps.Keys(set))
 	slices.SortFunc(secrets, func(a, b string) int { // a Replacer takes the first that fits: the longer first
 		if len(a) != len(b) {
 			return len(b) - len(a)
@@ -68,19 +119,20 @@ func newRedactor(c *ServerConfig) redactor {
 	for _, s := range secrets {
 		pairs = append(pairs, s, "***")
 	}
-	return redactor{strings.NewReplacer(pairs...)}
+	r.r.Store(strings.NewReplacer(pairs...))
 }
 
-func (r redactor) text(s string) string {
-	if r.r == nil {
+func (r *redactor) text(s string) string {
+	with := r.r.Load()
+	if with == nil {
 		return s
 	}
-	return r.r.Replace(s)
+	return with.Replace(s)
 }
 
 // err hides the secrets in an error's text and keeps its chain.
-func (r redactor) err(err error) error {
-	if err == nil || r.r == nil {
+func (r *redactor) err(err error) error {
+	if err == nil || r.r.Load() == nil {
 		return err
 	}
 	text := err.Error()

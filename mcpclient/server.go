@@ -35,29 +35,28 @@ import (
 	"time"
 
 	"github.com/toolsource/toolsource"
-	"github.com/toolsource/toolsource/internal/childenv"
 	"github.com/toolsource/toolsource/mcpclient/internal/wire"
 )
 
 // Server is one MCP server and the session with it.
 type Server struct {
-	cfg       ServerConfig      // complete
-	own       toolsource.Limits // as configured, without defaults
 	opt       Options
 	log       *slog.Logger
 	redact    redactor
-	env       []string // of the child
-	bridge    *toolsource.Bridge[*session]
 	catalogue *catalogue
+	id        string
 
 	attempts atomic.Uint64 // to connect, so far
 
 	life    context.Context // of the worker
 	end     context.CancelFunc
 	working sync.Once
-	running sync.WaitGroup // the worker, and what is left of attempts to connect
+	running sync.WaitGroup // the worker, and what else is not a Bridge's
 
 	mu      sync.Mutex
+	closed  bool
+	line    *line     // to which calls go
+	old     []*line   // which updates have replaced, and which still have calls
 	conn    wire.Conn // of the last attempt; nil: none
 	current *session  // the last that was ready
 	failing map[*func(error)]struct{}
@@ -66,62 +65,47 @@ type Server struct {
 // New makes a server from its configuration. It does no I/O; all that is wrong with the configuration is
 // in the error, one *ConfigError each.
 func New(cfg ServerConfig, opts *Options) (*Server, error) {
-	own := toolsource.Limits{Silence: cfg.Silence, Ceiling: cfg.Ceiling}
-	cfg, err := cfg.resolved()
-	if err != nil {
-		return nil, err
-	}
-	s := &Server{cfg: cfg, own: own, catalogue: newCatalogue(), failing: map[*func(error)]struct{}{}}
+	s := &Server{id: cfg.ID, catalogue: newCatalogue(), failing: map[*func(error)]struct{}{}}
 	if opts != nil {
 		s.opt = *opts
+	}
+	set, err := s.newSettings(cfg)
+	if err != nil {
+		return nil, err
 	}
 	s.log = s.opt.Logger
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.log = s.log.With("server", cfg.ID)
-	s.redact = newRedactor(&cfg)
-	if cfg.Transport == TransportStdio {
-		s.env = childenv.Of(cfg.Env, s.opt.LookupEnv)
-	}
+	s.log = s.log.With("server", s.id)
+	s.redact.configure(&set.cfg)
 	s.life, s.end = context.WithCancel(context.Background())
-	s.bridge = toolsource.NewBridge(s.connect, &toolsource.BridgeOptions{
-		Name:        sourceName(cfg.ID),
-		Connect:     cfg.Connect,
-		Jitter:      s.opt.Jitter,
-		Silence:     cfg.Silence,
-		Ceiling:     cfg.Ceiling,
-		MaxInFlight: cfg.MaxInFlight,
-		Keepalive:   cfg.Keepalive,
-		IdleStop:    cfg.IdleStop,
-		MaxLifetime: cfg.MaxLifetime,
-		CloseBound:  cfg.CloseBound,
-		Logger:      s.log,
-	})
+	s.line = s.newLine(set)
 	return s, nil
 }
 
 func sourceName(id string) string { return "mcp:" + id }
 
 // ID is the configuration's.
-func (s *Server) ID() string { return s.cfg.ID }
+func (s *Server) ID() string { return s.id }
 
 // Config is the configuration with its defaults filled in.
-func (s *Server) Config() ServerConfig { return s.cfg }
+func (s *Server) Config() ServerConfig { return s.settings().cfg }
 
 // Limits are those that the configuration sets for a tool, or for the server. Zero fields are not set.
 func (s *Server) Limits(wireName string) toolsource.Limits {
-	return s.cfg.Tools[wireName].Limits.Or(s.own)
+	set := s.settings()
+	return set.cfg.Tools[wireName].Limits.Or(set.own)
 }
 
-// connect is the Bridge's dial. A failure also frees those who wait for the first listing.
-func (s *Server) connect(ctx context.Context) (*session, error) {
-	sess, err := s.dial(ctx)
+// connect is a Bridge's dial. A failure also frees those who wait for the first listing.
+func (s *Server) connect(ctx context.Context, l *line) (*session, error) {
+	sess, err := s.dial(ctx, l)
+	var tell []*func(error)
 	s.mu.Lock()
-	if err == nil {
+	if err == nil && s.line == l {
 		s.current = sess
 	}
-	var tell []*func(error)
 	if err != nil {
 		for f := range s.failing {
 			tell = append(tell, f)
@@ -131,6 +115,7 @@ func (s *Server) connect(ctx context.Context) (*session, error) {
 	for _, f := range tell {
 		(*f)(err)
 	}
+	s.catalogue.poke() // the next listing may be due at another time
 	return sess, err
 }
 
@@ -138,6 +123,20 @@ func (s *Server) setConn(c wire.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.conn = c
+}
+
+// live is the session that calls would go to; nil: there is none now.
+func (s *Server) live() *session {
+	s.mu.Lock()
+	sess := s.current
+	if sess != nil && sess.line != s.line {
+		sess = nil
+	}
+	s.mu.Unlock()
+	if sess == nil || sess.ended() {
+		return nil
+	}
+	return sess
 }
 
 // onFailure has f called with the next errors of connecting, until stop. f does not block.
@@ -155,24 +154,42 @@ func (s *Server) onFailure(f func(error)) (stop func()) {
 // Start connects, if there is no session yet, and lists. It returns when there is a session, when an
 // attempt failed, or when ctx ends; the server goes on trying by itself.
 func (s *Server) Start(ctx context.Context) error {
-	_, err := s.List(ctx)
+	_, err := s.list(ctx)
 	return err
 }
 
 // List lists the server's tools. It connects if there is no session, and returns the error of the attempt
 // if that fails, while the server goes on trying by itself: Watch tells when it succeeds. A listing that is
 // two seconds old or less, with no change announced since, is not asked for again.
+//
+// A lazy server that was not connected to yet is not connected to for this if Options.Cache knows its
+// tools: these are then listed, and Watch tells when the server, once it is there, has others.
 func (s *Server) List(ctx context.Context) (Listing, error) {
+	if l, ok := s.lazily(ctx); ok {
+		return l, nil
+	}
+	return s.list(ctx)
+}
+
+func (s *Server) list(ctx context.Context) (Listing, error) {
+	if ctx.Err() == nil && s.live() != nil {
+		if l, ok := s.catalogue.fresh(); ok {
+			return l, nil // without waiting for a place
+		}
+	}
+	line := s.enter()
+	defer s.leave(line)
+	limit := line.set.Load().cfg.Connect
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stop := s.onFailure(func(err error) { cancel(attemptFailed{err}) })
 	defer stop()
-	o := toolsource.CallOptions{Tool: "tools/list", Replay: toolsource.ReplayAlways}
-	l, err := toolsource.Do(ctx, s.bridge, o, func(ctx context.Context, sess *session) (Listing, error) {
+	o := s.listOptions(line)
+	l, err := toolsource.Do(ctx, line.bridge, o, func(ctx context.Context, sess *session) (Listing, error) {
 		if l, ok := s.catalogue.fresh(); ok {
 			return l, nil
 		}
-		ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.Connect, fmt.Errorf("no answer to tools/list within %v: %w", s.cfg.Connect, context.DeadlineExceeded))
+		ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer to tools/list within %v: %w", limit, context.DeadlineExceeded))
 		defer cancel()
 		return s.listOn(ctx, sess)
 	})
@@ -187,6 +204,11 @@ func (s *Server) List(ctx context.Context) (Listing, error) {
 	return Listing{}, s.listError(err)
 }
 
+func (s *Server) listOptions(l *line) toolsource.CallOptions {
+	cfg := &l.set.Load().cfg
+	return toolsource.CallOptions{Tool: "tools/list", Limit: cfg.Ceiling, Silence: cfg.Silence, Replay: toolsource.ReplayAlways}
+}
+
 // attemptFailed is why a wait for a listing was given up.
 type attemptFailed struct{ err error }
 
@@ -199,9 +221,9 @@ func (s *Server) Last() (l Listing, ok bool) {
 }
 
 // Watch has changed called after each change of what List would return, the first listing and those of
-// new sessions included, until stop. Calls come one after another on a goroutine of the server, which they
-// must not hold; one that is under way when stop is called may still end after it. Several changes may be
-// told as one, and none is lost.
+// new sessions included, after an update, and when the server is given up for now or is back, until stop.
+// Calls come one after another on a goroutine of the server, which they must not hold; one that is under
+// way when stop is called may still end after it. Several changes may be told as one, and none is lost.
 func (s *Server) Watch(changed func()) (stop func()) { return s.catalogue.watch(changed) }
 
 func (s *Server) startWorker() {
@@ -209,23 +231,34 @@ func (s *Server) startWorker() {
 }
 
 // Reconnect ends the pause before the next attempt of a server that is down.
-func (s *Server) Reconnect() { s.bridge.Reconnect() }
+func (s *Server) Reconnect() {
+	l := s.enter()
+	defer s.leave(l)
+	l.bridge.Reconnect()
+}
 
 // Status is how the server is. It does no I/O and does not block.
 func (s *Server) Status() toolsource.SourceStatus {
-	b := s.bridge.Status()
+	s.mu.Lock()
+	line, conn, sess := s.line, s.conn, s.current
+	way, set := line.way, line.set.Load()
+	s.mu.Unlock()
+	b := line.bridge.Status()
 	l, at, stale := s.catalogue.last()
+	if e := set.cached.peek(); at.IsZero() && e != nil {
+		l, at = e.listing, e.at
+	}
+	if way == "" {
+		way = set.cfg.Transport
+	}
 	st := toolsource.SourceStatus{
-		Source: sourceName(s.cfg.ID), Kind: "mcp", State: b.State, Since: b.Since, Err: s.redact.err(b.Err),
+		Source: sourceName(s.id), Kind: "mcp", State: b.State, Since: b.Since, Err: s.redact.err(b.Err),
 		Tools: len(l.Tools), Listed: at, Stale: stale, Problems: l.Problems,
 		InFlight: b.InFlight, Queued: b.Queued, QueueTime: b.QueueTime, Abandoned: b.Abandoned,
 		Attempts: b.Attempts, NextTry: b.NextTry, Epoch: b.Epoch,
-		Transport: s.cfg.Transport, Server: s.cfg.ID,
+		Transport: way, Server: s.id,
 	}
-	s.mu.Lock()
-	conn, sess := s.conn, s.current
-	s.mu.Unlock()
-	if sess != nil {
+	if sess != nil && sess.line == line {
 		st.Era, st.ServerInfo = sess.era, sess.info
 	}
 	if conn != nil {
@@ -238,8 +271,7 @@ func (s *Server) Status() toolsource.SourceStatus {
 // CloseBound; what has not ended by then is left to itself and makes an error. Servers may be closed side
 // by side, and more than once.
 func (s *Server) Close() error {
-	bound := time.Now().Add(s.cfg.CloseBound)
-	err := s.bridge.Close()
+	bound, err := s.closeLines()
 	s.end()
 	return errors.Join(s.redact.err(err), s.wait(bound))
 }
@@ -257,12 +289,12 @@ func (s *Server) wait(bound time.Time) error {
 	case <-left:
 		return nil
 	case <-ctx.Done():
-		return &toolsource.SourceError{Source: sourceName(s.cfg.ID), Op: "close", Err: fmt.Errorf("an attempt to connect has not ended within %v", s.cfg.CloseBound)}
+		return &toolsource.SourceError{Source: sourceName(s.id), Op: "close", Err: errors.New("an attempt to connect, a listing, a watcher or the schema cache has not ended in time")}
 	}
 }
 
 // Format writes the server's id and how it is reached, and none of its secrets.
-func (s *Server) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.cfg.String()) }
+func (s *Server) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
 
 // String is what Format writes.
-func (s *Server) String() string { return s.cfg.String() }
+func (s *Server) String() string { return s.settings().cfg.String() }

@@ -51,7 +51,7 @@ func TestLateConnectionIsClosed(t *testing.T) {
 	tr := &slowTransport{let: make(chan struct{}), conn: &silentConn{closed: make(chan struct{})}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.initialize(ctx, &session{srv: s}, tr, Era20251125); !errors.Is(err, context.Canceled) {
+	if err := s.initialize(ctx, &session{srv: s, set: s.settings()}, tr, Era20251125); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 	close(tr.let)

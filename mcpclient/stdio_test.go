@@ -303,7 +303,7 @@ func TestSecretsDoNotShow(t *testing.T) {
 	st := s.Status()
 	for what, text := range map[string]string{
 		"error": err.Error(), "message": toolsource.ModelMessage(err), "stderr": st.Stderr, "status": st.Err.Error(), "log": log.String(),
-		"server": sprint(s), "config": sprint(s.Config()), "pointer": sprint(&s.cfg),
+		"server": sprint(s), "config": sprint(s.Config()), "pointer": sprint(&s.settings().cfg),
 	} {
 		if strings.Contains(text, secret) {
 			t.Errorf("%s shows it: %s", what, text)

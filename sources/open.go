@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/toolsource/toolsource"
 	"github.com/toolsource/toolsource/mcpclient"
@@ -98,10 +99,13 @@ func (c *Config) layers() ([]toolsource.Layer, error) {
 			return fail(s.Config.ID, err)
 		}
 		source := s.Source
-		layers = append(layers, toolsource.Layer{Source: mcpsource.New(server, &source), Precedence: toolsource.PrecedenceMCP, Limit: server.Config().Connect})
+		layers = append(layers, toolsource.Layer{Source: mcpsource.New(server, &source), Precedence: toolsource.PrecedenceMCP, Limit: server.Config().Connect + lastWords})
 	}
 	return layers, nil
 }
+
+// lastWords is how much longer than its own limit a server is waited for, so that it can say why it failed.
+const lastWords = time.Second
 
 // client is what the servers have in common.
 func (c *Config) client() *mcpclient.Options {

@@ -32,16 +32,18 @@ func (c *command) call(ctx context.Context) error {
 	if err != nil {
 		return &toolsource.CallError{Tool: name, Phase: "bind", Kind: toolsource.KindBadArguments, Err: err, Remedy: `give them as one JSON object, such as '{"path": "go.mod"}'`}
 	}
-	set, err := c.open(ctx)
-	if err != nil {
-		return err
-	}
-	defer set.Close()
-	if c.timeout > 0 {
+	if c.timeout > 0 { // for all of it: opening takes no longer either, and servers go on connecting behind
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.timeout)
 		defer cancel()
 	}
+	opening, cancel := c.opening(ctx)
+	set, err := c.open(opening)
+	cancel()
+	if err != nil {
+		return err
+	}
+	defer set.Close()
 	res, err := set.Call(ctx, name, args)
 	if err != nil {
 		return err
@@ -54,6 +56,15 @@ func (c *command) call(ctx context.Context) error {
 		return c.print(r)
 	}
 	return c.show(res)
+}
+
+// opening is how long the configuration may take to open: half of the time there is, so that a server that
+// does not answer leaves the other half to the call.
+func (c *command) opening(ctx context.Context) (context.Context, context.CancelFunc) {
+	if c.timeout <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, c.timeout/2)
 }
 
 // arguments reads the JSON object from the command line, a file or standard input.
@@ -107,7 +118,7 @@ func (c *command) show(res toolsource.Result) error {
 		}
 	}
 	if res.Truncated {
-		fmt.Fprintln(c.err, "toolbox: the result was cut to its limit")
+		c.complain("the result was cut to its limit")
 	}
 	return nil
 }

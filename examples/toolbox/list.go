@@ -75,6 +75,5 @@ func (c *command) list(ctx context.Context) error {
 		}
 		t.add(l.Signature, l.Grade.String(), l.Source, strings.Join(hidden, ", "))
 	}
-	t.print(c.out)
-	return nil
+	return t.print(c.out)
 }

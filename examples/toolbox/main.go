@@ -15,9 +15,11 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/toolsource/toolsource"
 )
@@ -46,7 +48,8 @@ type command struct {
 	config   string
 	json     bool
 	timeout  time.Duration
-	args     []string // what follows the flags
+	verb     string
+	args     []string // what follows the verb, without flags
 }
 
 // errUsage is wrong use of the command.
@@ -54,36 +57,36 @@ var errUsage = errors.New("usage")
 
 func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) int {
 	c := &command{in: in, out: out, err: errw}
-	verbs := map[string]func(context.Context) error{"list": c.list, "call": c.call, "status": c.status}
-	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "--help" {
-		if len(args) == 0 {
-			fmt.Fprint(errw, usage)
-			return 2
+	if len(args) == 0 {
+		fmt.Fprint(errw, usage)
+		return 2
+	}
+	c.json = slices.Contains(args, "--json") || slices.Contains(args, "-json") // also for what is wrong with the flags
+	err := c.parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp) || err == nil && c.verb == "help":
+		_, err = fmt.Fprint(out, usage)
+	case err == nil:
+		verbs := map[string]func(context.Context) error{"list": c.list, "call": c.call, "status": c.status}
+		verb, ok := verbs[c.verb]
+		switch {
+		case c.verb == "":
+			err = fmt.Errorf("%w: there is no command; see toolbox help", errUsage)
+		case !ok:
+			err = fmt.Errorf("%w: there is no command %q; see toolbox help", errUsage, c.verb)
+		default:
+			err = verb(ctx)
 		}
-		fmt.Fprint(out, usage)
-		return 0
-	}
-	verb, ok := verbs[args[0]]
-	err := c.parse(args[0], args[1:])
-	if !ok {
-		err = fmt.Errorf("%w: there is no command %q; see toolbox help", errUsage, args[0])
-	}
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(out, usage)
-		return 0
-	}
-	if err == nil {
-		err = verb(ctx)
 	}
 	return c.report(err)
 }
 
-// parse reads flags wherever they stand; what follows "--" is never one.
-func (c *command) parse(verb string, args []string) error {
-	fs := flag.NewFlagSet(verb, flag.ContinueOnError)
+// parse reads flags wherever they stand; what follows "--" is never one. The first word is the verb.
+func (c *command) parse(args []string) error {
+	fs := flag.NewFlagSet("toolbox", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	fs.StringVar(&c.config, "config", "", "")
-	fs.BoolVar(&c.json, "json", false, "")
+	fs.BoolVar(&c.json, "json", c.json, "")
 	fs.DurationVar(&c.timeout, "timeout", 0, "")
 	for len(args) > 0 {
 		if args[0] == "--" {
@@ -102,6 +105,12 @@ func (c *command) parse(verb string, args []string) error {
 			return fmt.Errorf("%w: %w; see toolbox help", errUsage, err)
 		}
 		args = fs.Args()
+	}
+	if len(c.args) > 0 {
+		c.verb, c.args = c.args[0], c.args[1:]
+	}
+	if c.verb != "call" && c.verb != "" && len(c.args) > 0 {
+		return fmt.Errorf("%w: %s takes no arguments, got %q", errUsage, c.verb, c.args[0])
 	}
 	if c.timeout < 0 {
 		return fmt.Errorf("%w: --timeout is %s, want a positive duration such as 5s", errUsage, c.timeout)
@@ -128,7 +137,7 @@ func (c *command) report(err error) int {
 	}
 	kind := kindOf(err)
 	for line := range strings.SplitSeq(err.Error(), "\n") {
-		fmt.Fprintln(c.err, "toolbox: "+strings.TrimPrefix(line, "toolsource: "))
+		c.complain(line)
 	}
 	if c.json {
 		var f failure
@@ -142,7 +151,7 @@ func (c *command) report(err error) int {
 			f.Error.Tool, f.Error.Source, f.Error.Remedy, f.Error.MayHaveRun = ce.Tool, ce.Source, ce.Remedy, ce.MayHaveRun
 		}
 		if werr := c.print(f); werr != nil {
-			fmt.Fprintln(c.err, "toolbox: "+werr.Error())
+			c.complain(werr.Error())
 		}
 	}
 	switch kind {
@@ -152,6 +161,17 @@ func (c *command) report(err error) int {
 		return 2
 	}
 	return 3
+}
+
+// complain writes one line to standard error. Nothing in it can move the cursor or look like another line.
+func (c *command) complain(text string) {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) {
+			return ' '
+		}
+		return r
+	}, strings.TrimPrefix(text, "toolsource: "))
+	fmt.Fprintln(c.err, "toolbox: "+text)
 }
 
 func kindOf(err error) toolsource.Kind {

@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 	case len(os.Args) > 1 && os.Args[1] == "sleep":
 		time.Sleep(time.Minute)
 	case len(os.Args) > 1 && os.Args[1] == "fail":
-		os.Stderr.WriteString("disk is full\n")
+		os.Stderr.WriteString("disk is full\n\x1b[31mtoolbox: forged\n")
 		os.Exit(7)
 	default:
 		os.Exit(m.Run())
@@ -107,6 +107,7 @@ func TestToolbox(t *testing.T) {
 		{"the tool fails", []string{"call", "--config", plain, "read_file", `{"path":"none"}`}, "", 1, nil, []string{"read_file: tool error"}},
 		{"the command fails", []string{"call", "--config", config, "fail"}, "", 1, nil, []string{"disk is full"}},
 		{"a time limit", []string{"call", "--config", config, "--timeout", "200ms", "hang"}, "", 3, nil, []string{"timed out"}},
+		{"arguments that status does not take", []string{"status", "extra", "--config", plain}, "", 2, nil, []string{`status takes no arguments, got "extra"`}},
 		{"a bad time limit", []string{"call", "--config", config, "--timeout", "5", "hang"}, "", 2, nil, []string{"timeout"}},
 		{"a tool without its function is left out", []string{"call", "--config", config, "orphan"}, "", 2, nil, []string{`has no function "nobody"`, "unknown tool"}},
 	}
@@ -126,6 +127,9 @@ func TestToolbox(t *testing.T) {
 				if !strings.Contains(errw.String(), w) {
 					t.Errorf("standard error lacks %q", w)
 				}
+			}
+			if strings.Contains(errw.String(), "\x1b") || strings.Contains(errw.String(), "\ntoolbox: forged") {
+				t.Error("a tool can forge a line")
 			}
 			if t.Failed() {
 				t.Logf("standard output:\n%s\nstandard error:\n%s", &out, &errw)
@@ -199,6 +203,18 @@ func TestToolboxJSON(t *testing.T) {
 			t.Errorf("content %v", b)
 		}
 	})
+	for _, args := range [][]string{{"list", "--bogus", "--json"}, {"--json", "lst"}, {"call", "--timeout", "5", "--json", "hang"}, {"--json"}} {
+		t.Run("wrong use "+strings.Join(args, " "), func(t *testing.T) {
+			var out, errw bytes.Buffer
+			if code := run(context.Background(), args, strings.NewReader(""), &out, &errw); code != 2 {
+				t.Errorf("exit status %d", code)
+			}
+			var f map[string]map[string]any
+			if err := json.Unmarshal(out.Bytes(), &f); err != nil || f["error"]["kind"] != "bad_arguments" {
+				t.Errorf("standard output %q: %v", &out, err)
+			}
+		})
+	}
 	for _, tt := range []struct {
 		kind string
 		code int

@@ -31,11 +31,11 @@ func (c *command) open(ctx context.Context) (*sources.Set, error) {
 	}
 	for _, p := range set.Problems {
 		var problem *sources.Problem
-		prefix := "toolbox: "
+		text := strings.TrimPrefix(p.Error(), "toolsource: ")
 		if errors.As(p, &problem) && problem.Severity == sources.SeverityWarning {
-			prefix += "warning: "
+			text = "warning: " + text
 		}
-		fmt.Fprintln(c.err, prefix+strings.TrimPrefix(p.Error(), "toolsource: "))
+		c.complain(text)
 	}
 	return set, nil
 }

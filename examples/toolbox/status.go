@@ -65,11 +65,5 @@ func (c *command) status(ctx context.Context) error {
 		}
 		t.add(s.Source, s.Kind, string(s.State), fmt.Sprint(s.Tools), text)
 	}
-	t.print(c.out)
-	for _, s := range all {
-		for _, p := range s.Problems {
-			fmt.Fprintf(c.err, "toolbox: %s: %s\n", s.Source, p)
-		}
-	}
-	return nil
+	return t.print(c.out)
 }

@@ -27,7 +27,7 @@ func (t *table) add(cells ...string) {
 	t.rows = append(t.rows, cells)
 }
 
-func (t *table) print(w io.Writer) {
+func (t *table) print(w io.Writer) error {
 	width := make([]int, len(t.head))
 	for _, row := range append([][]string{t.head}, t.rows...) {
 		for i, c := range row {
@@ -42,6 +42,9 @@ func (t *table) print(w io.Writer) {
 				b.WriteString(strings.Repeat(" ", width[i]-utf8.RuneCountInString(c)+2))
 			}
 		}
-		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
+		if _, err := fmt.Fprintln(w, strings.TrimRight(b.String(), " ")); err != nil {
+			return err
+		}
 	}
+	return nil
 }

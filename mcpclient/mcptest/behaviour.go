@@ -14,8 +14,11 @@
 //		...
 //	}
 //
-// Over HTTP it is the handler that Handler makes, and over any pair of streams it is Serve. How it behaves
-// is data, see Behaviour; what it does during a single call it does in one of its tools, see Tools.
+// Over HTTP it is the handler that Handler makes, over the older HTTP transport that of SSEHandler, and over
+// any pair of streams it is Serve. Start serves a Behaviour on any transport, over HTTP in memory too, without
+// a socket. How it behaves is data, see Behaviour; what it does during a single call it does in one of its
+// tools, see Tools. Faults is a catalogue of all the ways in which servers were seen to misbehave: a program
+// that runs its own client through it knows what it survives.
 package mcptest
 
 import (
@@ -65,7 +68,28 @@ type Behaviour struct {
 	CallStatus      int    // answers tools/call by this status; 0: as usual
 	CallBody        string // with it
 	CallContentType string // with it
-	LoseAfter       int    // the session is unknown from this call on (404); 0: never
+	LoseAfter       int    // the session is unknown at this call (404), and known again afterwards; 0: never
+
+	HTTP     []HTTPFault // over HTTP and SSE: answers in place of the proper ones; the first that fits counts
+	Endpoint string      // over SSE: what the first event names; "": the proper place; NoEndpoint: there is no such event
+	Listen   string      // over HTTP and SSE: Refuse or BlackHole, and nothing is served
+
+	StdoutForever bool              // writes noise to standard output without end, before it reads anything
+	EndlessPages  bool              // each page of tools/list names another one
+	SilentList    bool              // never answers tools/list
+	Discover      string            // what it does about server/discover: Silent, Exit; "": refuses it, as servers of the older revisions do
+	Reply         string            // what is wrong with its replies to tools/call, see the constants Reply...
+	Asks          string            // when it sends each kind of request to the client, see tool asked: AsksEarly, AsksIdle; "": never
+	CallDelay     time.Duration     // before each answer to tools/call
+	DieAt         int               // dies at this call, without an answer: the process exits, over HTTP the session is lost; 0: never
+	Renamed       map[string]string // tools that have another name
+	ListStorm     time.Duration     // says so often that the list changed, from the first listing on; 0: never
+
+	// Lives are the behaviours of its lives, one after another; the last one stays. A process has a new life
+	// whenever it starts and counts them in LivesFile, which then is needed; over HTTP each initialize begins
+	// one, which ends the session before it.
+	Lives     []Behaviour
+	LivesFile string
 
 	sleeper bool
 }
@@ -91,24 +115,28 @@ func (b *Behaviour) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
+// The words of Behaviour.Discover, Listen, Endpoint and Asks.
+const (
+	Silent     = "silent"    // never answers
+	Exit       = "exit"      // the process exits
+	Refuse     = "refuse"    // nothing listens
+	BlackHole  = "blackhole" // connections are accepted, nothing is read or written
+	NoEndpoint = "none"      // the event never comes
+	AsksEarly  = "early"     // before it answers initialize
+	AsksIdle   = "idle"      // soon after a listing
+)
+
 const envName = "MCPTEST_BEHAVIOUR"
 
 // Command gives the command line and the environment of a child process that behaves so. The test's
 // TestMain has to call Main.
 func Command(t testing.TB, b Behaviour) (command string, args []string, env map[string]toolsource.Secret) {
 	t.Helper()
-	exe, err := os.Executable()
+	p, err := Start(Stdio, b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := json.Marshal(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return exe, nil, map[string]toolsource.Secret{
-		envName:  toolsource.Secret(raw),
-		"GORACE": "atexit_sleep_ms=0", // under the race detector a process would take a second to end
-	}
+	return p.Command, p.Args, p.Env
 }
 
 // Main serves on the standard streams and exits, where the process was started by Command; elsewhere it

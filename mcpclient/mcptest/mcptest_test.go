@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,4 +91,28 @@ func TestHandler(t *testing.T) {
 	if !strings.HasPrefix(string(body), "event: message\ndata: {") {
 		t.Errorf("%s", body)
 	}
+}
+
+// The catalogue is data that programs iterate over: names are unique, each fault says why, and every cell
+// that cannot be has one of the fixed reasons.
+func TestFaults(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range Faults() {
+		if f.Name == "" || seen[f.Name] || f.Why == "" || f.Ends == "" || len(f.On) == 0 {
+			t.Errorf("%q: %q, ends %q, on %q, seen before: %v", f.Name, f.Why, f.Ends, f.On, seen[f.Name])
+		}
+		seen[f.Name] = true
+		for _, transport := range Transports() {
+			for _, act := range Acts() {
+				r := f.Excuse(transport, act)
+				if r != "" && !slices.Contains(Reasons(), r) {
+					t.Errorf("%q: the reason %q is not in the table", f.Name, r)
+				}
+				if r == "" && !slices.Contains(f.On, transport) {
+					t.Errorf("%q has no reason to be missing on %s", f.Name, transport)
+				}
+			}
+		}
+	}
+	t.Log(len(seen), "faults")
 }

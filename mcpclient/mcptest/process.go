@@ -25,6 +25,7 @@ func run(b Behaviour) (code int) {
 	if b.sleeper {
 		select {}
 	}
+	b = b.life(b.nextLife())
 	_, _ = os.Stderr.WriteString(b.Stderr)
 	if b.Exit != nil {
 		return *b.Exit
@@ -39,6 +40,11 @@ func run(b Behaviour) (code int) {
 	}
 	for _, s := range b.Stdout {
 		_, _ = os.Stdout.WriteString(s)
+	}
+	for b.StdoutForever {
+		if _, err := os.Stdout.WriteString(noise); err != nil {
+			return 1
+		}
 	}
 	if b.DeafInit {
 		select {}
@@ -66,7 +72,7 @@ func startGrandchild(b Behaviour) (pid int, err error) {
 		return 0, err
 	}
 	cmd := exec.Command(exe)
-	cmd.Env = []string{envName + "=" + string(raw)}
+	cmd.Env = append(os.Environ(), envName+"="+string(raw))
 	if b.GrandchildHoldsPipes {
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	}

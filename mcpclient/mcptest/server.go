@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -32,6 +33,15 @@ func (e *rpcError) Error() string { return e.Message }
 // send writes one message to the client.
 type send func(line []byte)
 
+// out is where the answer to one request goes.
+type out struct {
+	note  send                   // notifications and requests of our own
+	reply send                   // the reply
+	raw   send                   // bytes as they are, where the reply would go
+	long  func(write func(send)) // a reply in pieces, which stay together
+	cut   func()                 // ends the connection; nothing can be written any more
+}
+
 // server is the state of one server. Requests run side by side.
 type server struct {
 	b          Behaviour
@@ -44,29 +54,57 @@ type server struct {
 	running map[string]context.CancelFunc // calls by id
 	asked   map[string]chan<- message     // our own requests by id
 	calls   int
-	streams map[chan []byte]<-chan struct{} // open streams for GET, and their ends
+	replies func(context.Context) json.RawMessage // waits for those to Behaviour.Asks; nil: nothing was asked
+	storm   bool                                  // of list changes is under way
+	streams map[chan []byte]<-chan struct{}       // open streams for GET, and their ends
+
+	// background runs something beside the requests, until the connection ends.
+	background func(ctx context.Context, run func(context.Context))
 }
 
 func newServer(b Behaviour) *server {
-	return &server{b: b, tools: Tools(), counts: map[string]int{}, running: map[string]context.CancelFunc{}, asked: map[string]chan<- message{}, streams: map[chan []byte]<-chan struct{}{}}
+	tools := Tools()
+	for i, t := range tools {
+		if to, ok := b.Renamed[t.Name]; ok {
+			tools[i].Name = to
+		}
+	}
+	return &server{b: b, tools: tools, counts: map[string]int{}, running: map[string]context.CancelFunc{}, asked: map[string]chan<- message{}, streams: map[chan []byte]<-chan struct{}{}}
 }
 
 // Serve answers on a pair of streams until the input ends, which is no error, or ctx does; the input has
 // to be closed then. It returns when the last answer is written.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, b Behaviour) error {
-	return newServer(b).serve(ctx, in, out)
+	return newServer(b.life(0)).serve(ctx, in, out)
 }
 
-func (s *server) serve(ctx context.Context, in io.Reader, out io.Writer) error {
+func (s *server) serve(ctx context.Context, in io.Reader, w io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
 	var mu sync.Mutex
-	write := func(line []byte) {
+	put := func(b []byte) {
+		if _, err := w.Write(b); err != nil {
+			cancel() // nobody listens any more
+		}
+	}
+	raw := func(b []byte) {
 		mu.Lock()
 		defer mu.Unlock()
-		_, _ = out.Write(append(append(line, s.b.Trailing...), '\n'))
+		put(b)
+	}
+	write := func(line []byte) { raw(append(append(line, s.b.Trailing...), '\n')) }
+	s.background = func(_ context.Context, run func(context.Context)) { running.Go(func() { run(ctx) }) }
+	o := &out{note: write, reply: write, raw: raw, cut: cancel}
+	o.long = func(write func(send)) {
+		mu.Lock()
+		defer mu.Unlock()
+		write(put)
+		put([]byte(s.b.Trailing + "\n"))
+	}
+	if s.process {
+		o.cut = func() { os.Exit(1) }
 	}
 	lists := 0
 	r := bufio.NewReader(in)
@@ -79,9 +117,9 @@ func (s *server) serve(ctx context.Context, in io.Reader, out io.Writer) error {
 			}
 			switch m.Method {
 			case "initialize", "": // in order, before anything that may follow
-				s.handle(ctx, m, write)
+				s.handle(ctx, m, o)
 			default:
-				running.Go(func() { s.handle(ctx, m, write) })
+				running.Go(func() { s.handle(ctx, m, o) })
 			}
 		}
 		if err == io.EOF {
@@ -98,7 +136,7 @@ func (s *server) serve(ctx context.Context, in io.Reader, out io.Writer) error {
 }
 
 // handle takes one message in and answers it, if it wants an answer.
-func (s *server) handle(ctx context.Context, m message, write send) {
+func (s *server) handle(ctx context.Context, m message, o *out) {
 	s.count(m)
 	switch {
 	case m.Method == "" && m.ID != nil:
@@ -106,14 +144,18 @@ func (s *server) handle(ctx context.Context, m message, write send) {
 	case m.ID == nil:
 		s.notified(m)
 	default:
-		result, err := s.request(ctx, m, write)
+		result, err := s.request(ctx, m, o)
 		if result == nil && err == nil {
 			return // never to be answered
 		}
 		if s.b.Flood > 0 {
 			flood(s.b.Flood)
 		}
-		write(reply(m.ID, result, err))
+		if m.Method == "tools/call" && s.b.Reply != "" {
+			o.odd(s.b.Reply, m.ID, result, err)
+		} else {
+			o.reply(reply(m.ID, result, err))
+		}
 		if s.b.ExitOnInit && m.Method == "initialize" && s.process {
 			os.Exit(0)
 		}
@@ -163,6 +205,11 @@ func (s *server) count(m message) {
 	s.mu.Lock()
 	s.counts[key]++
 	s.mu.Unlock()
+	s.journal(key)
+}
+
+// journal writes a line that outlives the process.
+func (s *server) journal(line string) {
 	if s.b.Journal == "" {
 		return
 	}
@@ -171,7 +218,7 @@ func (s *server) count(m message) {
 		return
 	}
 	defer f.Close()
-	_, _ = f.WriteString(key + "\n")
+	_, _ = f.WriteString(line + "\n")
 }
 
 func (s *server) takeReply(m message) {
@@ -201,11 +248,22 @@ func (s *server) notified(m message) {
 }
 
 // request answers one request. A nil result and a nil error mean that there is no answer.
-func (s *server) request(ctx context.Context, m message, write send) (json.RawMessage, error) {
+func (s *server) request(ctx context.Context, m message, o *out) (json.RawMessage, error) {
 	switch m.Method {
+	case "server/discover":
+		switch s.b.Discover {
+		case Silent:
+			return nil, nil
+		case Exit:
+			o.cut()
+			return nil, nil
+		}
 	case "initialize":
 		if s.b.SilentInit {
 			return nil, nil
+		}
+		if s.b.Asks == AsksEarly {
+			s.askNow(o)
 		}
 		wait(ctx, s.b.InitDelay)
 		return s.initialize(m.Params)
@@ -215,10 +273,21 @@ func (s *server) request(ctx context.Context, m message, write send) (json.RawMe
 		if s.b.NoTools {
 			break
 		}
+		if s.b.SilentList {
+			return nil, nil
+		}
 		wait(ctx, s.b.ListDelay)
+		s.startStorm(ctx, o)
+		if s.b.Asks == AsksIdle {
+			s.background(ctx, func(ctx context.Context) {
+				if wait(ctx, 20*time.Millisecond) {
+					s.askNow(o)
+				}
+			})
+		}
 		return s.list(m.Params)
 	case "tools/call":
-		return s.call(ctx, m, write)
+		return s.call(ctx, m, o)
 	}
 	return nil, &rpcError{Code: -32601, Message: "method not found: " + m.Method}
 }
@@ -261,10 +330,17 @@ func (s *server) list(params json.RawMessage) (json.RawMessage, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.b.EndlessPages {
+		n, _ := strconv.Atoi(p.Cursor)
+		if n > 0 {
+			return fmt.Appendf(nil, `{"tools":[{"name":"tool_%d","inputSchema":{"type":"object"}}],"nextCursor":"%d"}`, n, n+1), nil
+		}
+		return encode(map[string]any{"tools": s.tools, "nextCursor": "1"}), nil
+	}
 	return encode(map[string]any{"tools": s.tools}), nil
 }
 
-func (s *server) call(ctx context.Context, m message, write send) (json.RawMessage, error) {
+func (s *server) call(ctx context.Context, m message, o *out) (json.RawMessage, error) {
 	var p struct {
 		Name      string
 		Arguments json.RawMessage
@@ -273,15 +349,13 @@ func (s *server) call(ctx context.Context, m message, write send) (json.RawMessa
 	if err := json.Unmarshal(m.Params, &p); err != nil {
 		return nil, &rpcError{Code: -32602, Message: err.Error()}
 	}
-	if raw, ok := s.b.Errors[p.Name]; ok {
-		return nil, rawError(raw)
-	}
-	if raw, ok := s.b.Results[p.Name]; ok {
-		return json.RawMessage(raw), nil
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	id := string(m.ID)
+	if s.dies() {
+		o.cut()
+		return nil, nil
+	}
 	s.mu.Lock()
 	s.running[id] = cancel
 	run := tool(s.tools, p.Name)
@@ -291,10 +365,53 @@ func (s *server) call(ctx context.Context, m message, write send) (json.RawMessa
 		delete(s.running, id)
 		s.mu.Unlock()
 	}()
+	if !wait(ctx, s.b.CallDelay) {
+		return nil, nil
+	}
+	if raw, ok := s.b.Errors[p.Name]; ok {
+		return nil, rawError(raw)
+	}
+	if raw, ok := s.b.Results[p.Name]; ok {
+		return json.RawMessage(raw), nil
+	}
 	if run == nil {
 		return nil, &rpcError{Code: -32602, Message: "Unknown tool: " + p.Name}
 	}
-	return run(ctx, &call{server: s, args: p.Arguments, meta: p.Meta, write: write})
+	return run(ctx, &call{server: s, id: m.ID, args: p.Arguments, meta: p.Meta, write: o.note, out: o})
+}
+
+func (s *server) askNow(o *out) {
+	replies := s.askAll(o.note)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replies = replies
+}
+
+// dies counts a call and reports whether it is the last one of this life.
+func (s *server) dies() bool {
+	if s.b.DieAt == 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts["die"]++
+	return s.counts["die"] >= s.b.DieAt
+}
+
+// startStorm says over and over that the list changed, as long as ctx lasts or, over HTTP, somebody listens.
+func (s *server) startStorm(ctx context.Context, o *out) {
+	s.mu.Lock()
+	begun := s.storm
+	s.storm = true
+	s.mu.Unlock()
+	if s.b.ListStorm <= 0 || begun {
+		return
+	}
+	s.background(ctx, func(ctx context.Context) {
+		for wait(ctx, s.b.ListStorm) {
+			o.note([]byte(listChanged))
+		}
+	})
 }
 
 // wait waits for d or for ctx, and reports whether d passed.

@@ -128,7 +128,8 @@ func Flaky(src toolsource.ToolSource, errs ...error) toolsource.ToolSource {
 // src has, since a UserSource stands for them.
 func decorate(src toolsource.ToolSource, before func(context.Context) error) toolsource.ToolSource {
 	d := &decorator{src, before}
-	if has[toolsource.UserSource](src) {
+	links, _ := chain(src)
+	if has[toolsource.UserSource](links) {
 		return &userDecorator{d}
 	}
 	return d
@@ -142,6 +143,7 @@ type decorator struct {
 func (d *decorator) Name() string                  { return d.inner.Name() }
 func (d *decorator) Available() bool               { return d.inner.Available() }
 func (d *decorator) Unwrap() toolsource.ToolSource { return d.inner }
+func (d *decorator) Bounded() bool                 { return toolsource.IsBounded(d.inner) } // what is put around a call heeds its context
 
 func (d *decorator) Discover(ctx context.Context) ([]toolsource.ToolSpec, error) {
 	if err := d.before(ctx); err != nil {

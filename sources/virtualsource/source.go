@@ -153,6 +153,9 @@ func (s *Source) Discover(ctx context.Context) ([]toolsource.ToolSpec, error) {
 	return slices.Clone(s.specs), nil
 }
 
+// SelfGated is true: a call asks the host for the function, so nobody has to ask before.
+func (s *Source) SelfGated() bool { return true }
+
 // Offers asks the host whether it offers a tool now.
 func (s *Source) Offers(ctx context.Context, spec toolsource.ToolSpec) bool {
 	_, err := s.ask(ctx, realName(spec))

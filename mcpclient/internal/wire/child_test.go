@@ -180,6 +180,9 @@ func callTool(id string, m in, line string) {
 	case "die":
 		fmt.Fprintln(os.Stderr, "out of cheese")
 		os.Exit(3)
+	case "torn": // dies in mid reply
+		fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[`, id)
+		os.Exit(3)
 	case "kill":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	case "shut":

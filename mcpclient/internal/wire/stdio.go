@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -241,6 +242,8 @@ func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 		switch {
 		case long:
 			msg = c.tooLong(line)
+		case c.lines.torn && !json.Valid(line): // the child ended while it wrote: that ends the call, not this text
+			c.noise.add(line, errTorn)
 		case line[0] == '[':
 			c.batch(line)
 		default:
@@ -254,6 +257,8 @@ func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 		}
 	}
 }
+
+var errTorn = errors.New("standard output ended in the middle of a line")
 
 // batch takes the members of a batch, as protocol versions up to 2025-03-26 allow them.
 func (c *stdioConn) batch(line []byte) {
