@@ -29,6 +29,7 @@ type odd struct {
 	on      func(w http.ResponseWriter, r *http.Request, id string, m in)
 	get     http.HandlerFunc // nil: 405
 	init    http.HandlerFunc // nil: by the book
+	modern  bool             // answers discover
 	told    func(in)         // of a cancellation; may be nil
 	mu      sync.Mutex
 	heads   []http.Header // of every request but the first
@@ -92,6 +93,12 @@ func (o *odd) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		w.Header().Set(headerSession, "s-1")
 		jsonReply(w, id, helloResult)
+	case "server/discover":
+		if o.modern {
+			jsonReply(w, id, discoverResult)
+		} else {
+			w.WriteHeader(http.StatusAccepted)
+		}
 	case "tools/list":
 		jsonReply(w, id, listResult)
 	case "tools/call":
