@@ -90,14 +90,18 @@ func (e *rejected) Unwrap() []error { return e.chain[:] }
 // outgoing is a message that is ready to go. A request is in the table of calls already, so that its reply
 // cannot come too early: whoever fails to send it takes it out again.
 type outgoing struct {
-	text   []byte // with room for a line end
-	method string // "" for a reply
-	call   *call  // nil for notifications and replies
+	text   []byte    // with room for a line end
+	rest   [2][]byte // what follows: large arguments that are not copied, and what comes after them
+	method string    // "" for a reply
+	call   *call     // nil for notifications and replies
 	buf    *textBuf
 }
 
 // textBuf is a text that may be used again once it has left.
 type textBuf struct{ b []byte }
+
+// largeArgs is from how many bytes on arguments are not copied into a text that is used once only.
+const largeArgs = 16 << 10
 
 const maxReuse = 4 << 20 // bytes of a buffer that is kept for the next message
 
@@ -165,9 +169,16 @@ func (c *core) prepare(ctx context.Context, msg jsonrpc.Message) (outgoing, erro
 		out.call = &call{id: req.ID, num: num, method: req.Method, slot: slot}
 		c.calls.add(out.call)
 	}
+	if !c.reuses && len(params.args) > largeArgs && (params.token == "" || params.at <= params.place.start) {
+		out.rest[0] = params.args
+		params.args = nil
+	}
 	out.buf = c.room(params.size() + len(req.Method) + 72)
-	out.buf.b = appendRequest(out.buf.b[:0], req, params)
-	out.text = out.buf.b
+	text, cut := appendRequest(out.buf.b[:0], req, params)
+	out.buf.b, out.text = text, text
+	if out.rest[0] != nil {
+		out.text, out.rest[1] = text[:cut], text[cut:]
+	}
 	return out, nil
 }
 
@@ -269,7 +280,8 @@ func (s *spliced) size() int {
 	return len(s.params) + len(s.args) + len(s.token) + len(`"_meta":{"progressToken":""},`)
 }
 
-func (s *spliced) append(b []byte) []byte {
+// append also says where the arguments end in the text.
+func (s *spliced) append(b []byte) (text []byte, end int) {
 	pos := 0
 	put := func() {
 		b = append(b, s.params[pos:s.at]...)
@@ -293,15 +305,16 @@ func (s *spliced) append(b []byte) []byte {
 	if !s.place.absent() {
 		b = append(b, s.params[pos:s.place.start]...)
 		b = append(b, s.args...)
+		end = len(b)
 		pos = s.place.end
 	}
 	if s.token != "" && !before {
 		put()
 	}
-	return append(b, s.params[pos:]...)
+	return append(b, s.params[pos:]...), end
 }
 
-func appendRequest(b []byte, req *jsonrpc.Request, params spliced) []byte {
+func appendRequest(b []byte, req *jsonrpc.Request, params spliced) (text []byte, end int) {
 	b = append(b, `{"jsonrpc":"2.0",`...)
 	if req.ID.IsValid() {
 		b = append(b, `"id":`...)
@@ -317,9 +330,9 @@ func appendRequest(b []byte, req *jsonrpc.Request, params spliced) []byte {
 	b = appendString(b, req.Method)
 	if len(params.params) > 0 {
 		b = append(b, `,"params":`...)
-		b = params.append(b)
+		b, end = params.append(b)
 	}
-	return append(b, '}')
+	return append(b, '}'), end
 }
 
 func appendString(b []byte, s string) []byte {

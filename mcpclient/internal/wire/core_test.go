@@ -139,7 +139,7 @@ func TestTokenIsPutIn(t *testing.T) {
 		{`{"name":"t","arguments":MARK}`, "", `{"x":1}`, `{"name":"t","arguments":{"x":1}}`, "the arguments alone"},
 	} {
 		s, err := splice([]byte(strings.ReplaceAll(tt.params, "MARK", string(Marker))), &Slot{Args: []byte(tt.args), Token: tt.token})
-		got := s.append(nil)
+		got, _ := s.append(nil)
 		if err != nil || string(got) != tt.want {
 			t.Errorf("%s: got %s, %v", tt.why, got, err)
 		}

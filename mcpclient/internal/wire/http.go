@@ -88,7 +88,7 @@ func (c *httpConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err != nil {
 		return reject(err)
 	}
-	o := order{method: http.MethodPost, url: c.url, text: out.text, accept: acceptBoth}
+	o := order{method: http.MethodPost, url: c.url, text: out.text, rest: out.rest, accept: acceptBoth}
 	if req, ok := msg.(*jsonrpc.Request); ok {
 		o.mirror = c.mirror(req, out.slot())
 	}
@@ -212,6 +212,7 @@ func (c *httpConn) json(ctx context.Context, f *flight, resp *http.Response, out
 	var body []byte
 	var err error
 	n, max := resp.ContentLength, c.opts.MaxMessage
+	ours := n >= 0
 	switch {
 	case n > int64(max):
 		err = tooLong(max)
@@ -219,15 +220,12 @@ func (c *httpConn) json(ctx context.Context, f *flight, resp *http.Response, out
 		body = make([]byte, n)
 		_, err = io.ReadFull(resp.Body, body)
 	default:
-		buf, _ := c.bodies.Get().(*bytes.Buffer)
-		if buf == nil {
-			buf = new(bytes.Buffer)
+		piece, _ := c.bodies.Get().(*bodyPiece)
+		if piece == nil {
+			piece = new(bodyPiece)
 		}
-		defer c.putBody(buf)
-		if _, err = buf.ReadFrom(io.LimitReader(resp.Body, int64(max)+1)); err == nil && buf.Len() > max {
-			err = tooLong(max)
-		}
-		body = buf.Bytes()
+		defer c.bodies.Put(piece)
+		body, ours, err = readPieces(resp.Body, piece[:], max)
 	}
 	if err != nil {
 		if ctx.Err() != nil {
@@ -235,13 +233,35 @@ func (c *httpConn) json(ctx context.Context, f *flight, resp *http.Response, out
 		}
 		return c.orAnswered(out, redactError(fmt.Errorf("reading the reply of %s: %w", c.where(), err), c.opts.Redact))
 	}
-	return c.take(f, body, out, n >= 0)
+	return c.take(f, body, out, ours)
 }
 
-func (c *httpConn) putBody(buf *bytes.Buffer) {
-	if buf.Cap() <= maxReuse {
-		buf.Reset()
-		c.bodies.Put(buf)
+// bodyPiece is the room that a body of unknown length is read into at first.
+type bodyPiece [32 << 10]byte
+
+// readPieces reads a body of unknown length. A small one stays in the given room; of a larger one the
+// pieces are put together once, at the end, in memory of its own.
+func readPieces(r io.Reader, room []byte, max int) (body []byte, ours bool, err error) {
+	var pieces [][]byte
+	piece, n, size := room, 0, 0
+	for {
+		k, err := r.Read(piece[n:])
+		n += k
+		if size += k; size > max {
+			return nil, false, tooLong(max)
+		}
+		switch {
+		case errors.Is(err, io.EOF) && pieces == nil:
+			return piece[:n], false, nil
+		case errors.Is(err, io.EOF):
+			pieces = append(pieces, piece[:n])
+			return bytes.Join(pieces, nil), true, nil
+		case err != nil:
+			return nil, false, err
+		case n == len(piece):
+			pieces = append(pieces, piece)
+			piece, n = make([]byte, min(4*len(piece), 1<<20)), 0
+		}
 	}
 }
 

@@ -369,7 +369,7 @@ func TestHTTPRedirects(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p.mustEcho(t, `{"x":"`+strings.Repeat("y", 10000)+`"}`)
+			p.mustEcho(t, `{"x":"`+strings.Repeat("y", 40000)+`"}`)
 			closed(t, p.conn)
 		} else if err == nil || !strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), fmt.Sprint(tt.status)) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%d to %s: %v", tt.status, tt.to, err)

@@ -54,7 +54,7 @@ type httpBase struct {
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
 	events sync.Pool // *eventReader
-	bodies sync.Pool // *bytes.Buffer
+	bodies sync.Pool // *bodyPiece
 
 	incoming chan jsonrpc.Message
 
@@ -155,12 +155,13 @@ func port(u *url.URL) string {
 
 // send is an http.Client's work with rules of our own: redirects are followed within the origin and with
 // the same method only, so that headers stay at home and no POST becomes a GET.
-func (b *httpBase) send(f *flight, req *http.Request, text []byte) (*http.Response, error) {
+func (b *httpBase) send(f *flight, req *http.Request, o order) (*http.Response, error) {
 	for hops := 0; ; hops++ {
-		if text != nil {
-			req.ContentLength = int64(len(text))
-			req.Body = f.body(text)
-			req.GetBody = func() (io.ReadCloser, error) { return f.body(text), nil }
+		if o.text != nil {
+			req.ContentLength = int64(len(o.text) + len(o.rest[0]) + len(o.rest[1]))
+			parts := [3][]byte{o.text, o.rest[0], o.rest[1]}
+			req.Body = f.body(parts)
+			req.GetBody = func() (io.ReadCloser, error) { return f.body(parts), nil }
 		}
 		resp, err := b.trip.RoundTrip(req)
 		if err != nil {
@@ -228,36 +229,56 @@ func (f *flight) land() {
 	f.cancel()
 }
 
+// sentBody is a body on its way. It counts as sent from the first byte that somebody asks for.
 type sentBody struct {
-	bytes.Reader
-	f *flight
+	parts [3][]byte // what is still to be read
+	f     *flight
 }
 
-func (s *sentBody) Read(p []byte) (int, error) {
-	s.f.sent.Store(true)
-	s.f.slot.setSent(true)
-	return s.Reader.Read(p)
+func (s *sentBody) Read(p []byte) (n int, err error) {
+	s.note()
+	for i := range s.parts {
+		k := copy(p[n:], s.parts[i])
+		s.parts[i] = s.parts[i][k:]
+		n += k
+	}
+	if n == 0 && len(p) > 0 {
+		return 0, io.EOF
+	}
+	return n, nil
 }
 
-func (s *sentBody) WriteTo(w io.Writer) (int64, error) {
+func (s *sentBody) WriteTo(w io.Writer) (n int64, err error) {
+	s.note()
+	for i, part := range s.parts {
+		if len(part) == 0 {
+			continue
+		}
+		k, err := w.Write(part)
+		n += int64(k)
+		s.parts[i] = part[k:]
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+func (s *sentBody) note() {
 	s.f.sent.Store(true)
 	s.f.slot.setSent(true)
-	return s.Reader.WriteTo(w)
 }
 
 func (s *sentBody) Close() error { return nil }
 
-func (f *flight) body(text []byte) io.ReadCloser {
-	s := &sentBody{f: f}
-	s.Reset(text)
-	return s
-}
+func (f *flight) body(parts [3][]byte) io.ReadCloser { return &sentBody{parts, f} }
 
 // order says what to ask the server for.
 type order struct {
 	method string
 	url    *url.URL
-	text   []byte // body; nil: none
+	text   []byte    // body; nil: none
+	rest   [2][]byte // what follows in it
 	accept []string
 	lastID string // resume after this event
 	mirror mirror
@@ -295,7 +316,7 @@ func (b *httpBase) once(ctx context.Context, f *flight, o order) (*http.Response
 	}
 	req := newRequest(f.ctx, o, h)
 	for try := 0; ; try++ {
-		resp, err := b.send(f, req, o.text)
+		resp, err := b.send(f, req, o)
 		if err == nil {
 			return resp, req, nil
 		}
@@ -377,7 +398,7 @@ func (b *httpBase) sayGoodbye() {
 		return
 	}
 	req := newRequest(ctx, o, h)
-	if resp, err := b.send(nil, req, nil); err == nil {
+	if resp, err := b.send(nil, req, o); err == nil {
 		_ = resp.Body.Close()
 	}
 }

@@ -214,7 +214,7 @@ func (c *sseConn) ask(ctx context.Context, out outgoing) error {
 }
 
 func (c *sseConn) post(ctx context.Context, f *flight, out outgoing) error {
-	o := order{method: http.MethodPost, url: c.endpoint, text: out.text}
+	o := order{method: http.MethodPost, url: c.endpoint, text: out.text, rest: out.rest}
 	resp, err := c.do(ctx, f, o)
 	if err != nil {
 		return err
