@@ -361,3 +361,24 @@ func TestCase76OverHTTP(t *testing.T) {
 		})
 	}
 }
+
+// K-03, K-04: an idle session is pinged, and by nothing else; a server that refuses the ping has answered,
+// so it is alive. From 2026-07-28 on there is no ping.
+func TestKeepaliveOfAServerThatCannotPing(t *testing.T) {
+	s, journal := eraServer(t, "legacy", nil, func(c *ServerConfig) { c.Keepalive = 30 * time.Millisecond })
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return strings.Count(journal(), "ping") >= 3 })
+	if st := s.Status(); st.Epoch != 1 || st.State != toolsource.StateReady || strings.Count(journal(), "tools/list") != 1 {
+		t.Errorf("%+v, %s", st, journal())
+	}
+	s, journal = eraServer(t, "modern", nil, func(c *ServerConfig) { c.Keepalive = 10 * time.Millisecond })
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(100 * time.Millisecond)
+	if st := s.Status(); st.Epoch != 1 || strings.Contains(journal(), "ping") {
+		t.Errorf("%+v, %s", st, journal())
+	}
+}
