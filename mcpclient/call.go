@@ -57,15 +57,16 @@ func (s *Server) Call(ctx context.Context, wireName string, args map[string]any,
 	if again {
 		opts.Replay = toolsource.ReplayAlways
 	}
+	listed := o.Listed     // so that the function does not hold all of o
 	var sends atomic.Int32 // a function that was given up may still run beside its replay
 	d, err := toolsource.Do(ctx, line.bridge, opts, func(ctx context.Context, sess *session) (decoded, error) {
 		n := sends.Add(1)
 		if n > 2 {
 			return decoded{twice: true}, nil // no error here: it says nothing about the session
 		}
-		d, err := sess.call(ctx, wireName, raw, meta, o.Listed)
-		if again && n == 1 && brokeOff(err) && ctx.Err() == nil && sends.CompareAndSwap(1, 2) {
-			d, err = sess.call(ctx, wireName, raw, meta, o.Listed)
+		d, err := sess.call(ctx, wireName, raw, meta, listed)
+		if err != nil && again && n == 1 && brokeOff(err) && ctx.Err() == nil && sends.CompareAndSwap(1, 2) {
+			d, err = sess.call(ctx, wireName, raw, meta, listed)
 		}
 		return d, err
 	})
@@ -97,8 +98,7 @@ func (s *session) call(ctx context.Context, name string, args []byte, meta mcp.M
 		return decoded{gone: true}, nil // no error here: it says nothing about the session
 	}
 	raw, err := s.request(ctx, name, args, meta, facts.params)
-	var rpc *RPCError
-	if errors.As(err, &rpc) && rpc.Code == wire.CodeHeaderMismatch && s.mirrors() {
+	if err != nil && s.mirrors() && missesHeader(err) {
 		if _, lerr := s.srv.listOn(ctx, s); lerr != nil {
 			return decoded{}, err
 		}
@@ -115,6 +115,11 @@ func (s *session) call(ctx context.Context, name string, args []byte, meta mcp.M
 			Remedy: tellAuthor, Err: s.srv.redact.err(err)}
 	}
 	return d, nil
+}
+
+func missesHeader(err error) bool {
+	var rpc *RPCError
+	return errors.As(err, &rpc) && rpc.Code == wire.CodeHeaderMismatch
 }
 
 // request sends one tools/call.
@@ -218,8 +223,8 @@ func encodeArguments(args map[string]any) ([]byte, error) {
 	if len(args) == 0 {
 		return []byte("{}"), nil
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
+	b := bytes.NewBuffer(make([]byte, 0, 64))
+	enc := json.NewEncoder(b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(args); err != nil {
 		return nil, fmt.Errorf("%w: %w", toolsource.ErrBadArguments, err)
