@@ -141,7 +141,11 @@ func brokeOff(err error) bool {
 func (s *Server) callError(o CallOptions, err error, again bool) error {
 	var e *toolsource.CallError
 	if !errors.As(err, &e) {
-		return s.named(o, &toolsource.CallError{Phase: "call", Kind: toolsource.KindOf(err), MayHaveRun: !errors.Is(err, toolsource.ErrNotReached), Err: s.redact.err(err)})
+		kind, unsent := toolsource.KindOf(err), errors.Is(err, toolsource.ErrNotReached)
+		if unsent && kind == toolsource.KindTool { // no cause that has a kind: it could not be sent, and no tool said anything
+			kind = toolsource.KindUnavailable
+		}
+		return s.named(o, &toolsource.CallError{Phase: "call", Kind: kind, MayHaveRun: !unsent, Err: s.redact.err(err)})
 	}
 	c := *e
 	switch {

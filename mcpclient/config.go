@@ -102,8 +102,8 @@ type Options struct {
 	LookupEnv func(string) (string, bool) // base environment of children; nil: os.LookupEnv
 
 	OAuth auth.OAuthHandler // http: asked for tokens, and after 401 and 403; nil: none
-	// HTTPTransport carries the requests of http and sse. nil: one of our own per session, with the proxy that
-	// HTTP_PROXY, HTTPS_PROXY and NO_PROXY name. Servers with TLS settings or a unix socket cannot use it.
+	// HTTPTransport carries the requests of http and sse, except those of servers with TLS settings or a unix
+	// socket. nil: one of our own per session, with the proxy that HTTP_PROXY, HTTPS_PROXY and NO_PROXY name.
 	HTTPTransport http.RoundTripper
 
 	// HeaderFunc gives further headers for a request to a server, over those of its configuration; ctx is that

@@ -3,6 +3,7 @@ package mcpclient
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -284,4 +285,46 @@ func TestHTTPListChanged(t *testing.T) {
 		l, _ := s.Last()
 		return err == nil && slices.Contains(names(l), "echo_new")
 	})
+}
+
+// A call that goes again after its connection broke does so within the limits that it began with, and no
+// more than once.
+func TestSecondTryHasNoTimeOfItsOwn(t *testing.T) {
+	h := mcptest.Handler(mcptest.Behaviour{})
+	var calls atomic.Int32
+	s := newHTTPServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = bodyOf(body)
+		if !strings.Contains(string(body), `"tools/call"`) {
+			h.ServeHTTP(w, r)
+			return
+		}
+		n := calls.Add(1)
+		time.Sleep(150 * time.Millisecond)
+		if n == 4 { // of the second call: its session is gone by then
+			http.Error(w, `{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not found"},"id":null}`, http.StatusNotFound)
+			return
+		}
+		panic(http.ErrAbortHandler)
+	}))
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	over := overshoot(t, 250*time.Millisecond, func(ctx context.Context) {
+		_, err := s.Call(context.WithoutCancel(ctx), "echo", nil, CallOptions{Replay: flag(true), Limits: toolsource.Limits{Silence: 250 * time.Millisecond}})
+		if !errors.Is(err, toolsource.ErrTimeout) {
+			t.Errorf("error %v", err)
+		}
+	})
+	if over > 50*time.Millisecond || calls.Load() != 2 {
+		t.Errorf("%v over the limit, %d calls", over, calls.Load())
+	}
+	_, err := s.Call(t.Context(), "echo", nil, CallOptions{Replay: flag(true)})
+	var e *toolsource.CallError
+	if !errors.As(err, &e) || e.Kind != toolsource.KindSessionLost || !e.MayHaveRun || calls.Load() != 4 {
+		t.Errorf("%d calls, %v", calls.Load(), err)
+	}
+	if st := s.Status(); st.State != toolsource.StateReady {
+		t.Errorf("the new session was blamed: %+v", st)
+	}
 }

@@ -73,11 +73,21 @@ func (s *Server) http(set *settings) (wire.HTTPConfig, error) {
 	for name, v := range cfg.Headers {
 		headers.Set(name, v.Reveal())
 	}
+	file, asked, isSocket := socket(cfg.URL)
+	trust, err := cfg.TLS.load(func(name string) string { return cfg.file(name, set.env, s.opt.Workspace) })
+	if err != nil {
+		return wire.HTTPConfig{}, s.startError(err, "correct the tls settings, or the files that they name")
+	}
 	c := wire.HTTPConfig{
-		URL:       cfg.URL,
+		URL:       asked,
+		Unix:      file,
+		TLS:       trust,
 		Headers:   func(context.Context) (http.Header, error) { return headers, nil },
 		OAuth:     s.opt.OAuth,
 		Transport: s.opt.HTTPTransport,
+	}
+	if isSocket || trust != nil { // the host's knows nothing of them
+		c.Transport = nil
 	}
 	if s.opt.HeaderFunc != nil {
 		c.Headers = func(ctx context.Context) (http.Header, error) { return s.headers(ctx, headers) }
@@ -128,7 +138,8 @@ func (s *Server) headers(ctx context.Context, fixed http.Header) (http.Header, e
 
 var errPanicked = fmt.Errorf("%w in a function of the host", toolsource.ErrPanic)
 
-// socket takes a unix:// address apart into the socket's path and the address to ask for there.
+// socket takes a unix:// address apart into the socket's path and the address to ask for there. Any other
+// is the address itself.
 func socket(addr string) (file, asked string, ok bool) {
 	u, err := url.Parse(addr)
 	if err != nil || u.Scheme != "unix" {

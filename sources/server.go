@@ -58,6 +58,7 @@ func (r *serverReader) read(id string) Server {
 	cfg.Trust = r.trust()
 	cfg.Replay = r.Bool("replay", false)
 	r.limits(cfg)
+	r.life(cfg)
 	opt.Qualified = r.Word("names", "bare", "qualified") == "qualified"
 	opt.Lax = !r.Bool("check_arguments", true)
 	r.tools(cfg, opt)
@@ -69,9 +70,9 @@ func (r *serverReader) read(id string) Server {
 // elsewhere are keys that other programs have and that go by another name here, or are not there yet.
 var elsewhere = map[string]string{
 	"type": "write transport", "disabled": "write enabled = false", "serverUrl": "write url", "autoApprove": "", "alwaysAllow": "",
-	"auth": "", "oauth": "", "ssl_verify": "", "client_cert": "", "client_key": "", "identity_header": "write headers",
+	"auth": "", "oauth": "", "identity_header": "write headers",
 	"strict_redirect_headers": "", "skip_preflight": "", "parked_retry_interval": "", "sampling": "", "elicitation": "",
-	"lazy": "", "supports_parallel_tool_calls": "", "scope": "",
+	"scope": "",
 }
 
 // later reports keys that somebody may well write, without the guess of a near one.
@@ -121,6 +122,50 @@ func (r *serverReader) connection(cfg *mcpclient.ServerConfig, on bool) {
 	cfg.Dir = r.Str("cwd")
 	cfg.Env = r.secrets("env", expand)
 	cfg.Headers = r.secrets("headers", expand)
+	cfg.NoSSEFallback = !r.Bool("sse_fallback", true)
+	r.tls(cfg, expand)
+}
+
+// tls reads the table tls, or the keys that other programs have for the same.
+func (r *serverReader) tls(cfg *mcpclient.ServerConfig, expand func(*tomldoc.Value, string) string) {
+	same := map[string]string{"client_cert": "cert", "client_key": "key", "ssl_verify": "verify"}
+	if !r.Has("tls") {
+		t := &cfg.TLS
+		t.CertFile = expand(r.Get("client_cert"), r.Str("client_cert"))
+		t.KeyFile = expand(r.Get("client_key"), r.Str("client_key"))
+		if v := r.Get("ssl_verify"); v != nil {
+			if file, ok := v.Data.(string); ok { // a file of certificates to trust
+				t.CAFile = expand(v, file)
+			} else {
+				t.Insecure = !r.Bool("ssl_verify", true)
+			}
+		}
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(same)) {
+		if r.Has(key) {
+			r.Fail(key, "remove one of them", "means the same as tls.%s", same[key])
+		}
+	}
+	t := r.Table("tls")
+	if t == nil {
+		return
+	}
+	cfg.TLS = mcpclient.TLSConfig{
+		CAFile:   expand(t.Get("ca"), t.Str("ca")),
+		CertFile: expand(t.Get("cert"), t.Str("cert")),
+		KeyFile:  expand(t.Get("key"), t.Str("key")),
+		Insecure: !t.Bool("verify", true),
+	}
+	t.Finish()
+}
+
+// life reads when the server is connected to, and how many calls it takes.
+func (r *serverReader) life(cfg *mcpclient.ServerConfig) {
+	cfg.Lazy = r.Bool("lazy", false)
+	cfg.Serial = !r.Bool(either(r.Reader, "parallel", "supports_parallel_tool_calls"), true)
+	cfg.EraProbe = r.Duration("era_probe")
+	cfg.Relist = r.orOff("relist", -1)
 }
 
 func (r *serverReader) secrets(key string, expand func(*tomldoc.Value, string) string) map[string]toolsource.Secret {

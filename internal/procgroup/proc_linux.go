@@ -5,7 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 )
+
+// dieWithParent reports whether the system can.
+func dieWithParent(a *syscall.SysProcAttr) bool {
+	a.Pdeathsig = syscall.SIGKILL
+	return true
+}
 
 // onlyZombies reports whether every member of the group has ended and only waits to be reaped.
 func onlyZombies(pgid int) bool {

@@ -2,7 +2,12 @@
 
 package procgroup
 
-import "os"
+import (
+	"os"
+	"syscall"
+)
+
+func dieWithParent(*syscall.SysProcAttr) bool { return false }
 
 func onlyZombies(int) bool { return false }
 

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -27,6 +28,11 @@ type Cmd struct {
 	Dir  string   // working directory; "": the process's own
 
 	StderrTail int // bytes of standard error to keep; 0: 8 KiB
+
+	// DieWithParent kills the child when our process ends in whatever way, SIGKILL included. Its own
+	// children then see its pipes end. It costs nothing: the thread that waits for the child anyway is the
+	// one that starts it. Linux only; elsewhere a child sees no more than the end of its standard input.
+	DieWithParent bool
 }
 
 const defaultTail = 8 << 10
@@ -67,22 +73,39 @@ func Start(c Cmd) (*Process, error) {
 		Stdin: pipes[0], Stdout: pipes[3], Stderr: pipes[5],
 		SysProcAttr: ownGroup(),
 	}
-	if err := cmd.Start(); err != nil {
-		closeAll(pipes[:]...)
-		return nil, startError(c, err)
-	}
-	closeAll(pipes[0], pipes[3], pipes[5])
 	max := c.StderrTail
 	if max <= 0 {
 		max = defaultTail
 	}
 	p := &Process{
-		Stdin: pipes[1], Stdout: pipes[2], stderr: pipes[4], proc: cmd.Process,
+		Stdin: pipes[1], Stdout: pipes[2], stderr: pipes[4],
 		tail: tail{max: max}, done: make(chan struct{}), drained: make(chan struct{}),
 	}
-	go p.wait(cmd)
+	pinned := c.DieWithParent && dieWithParent(cmd.SysProcAttr)
+	started := make(chan error, 1)
+	go p.run(cmd, pinned, started)
+	if err := <-started; err != nil {
+		closeAll(pipes[:]...)
+		return nil, startError(c, err)
+	}
+	closeAll(pipes[0], pipes[3], pipes[5])
 	go p.drain()
 	return p, nil
+}
+
+// run starts the child and waits for it. The system takes the end of the thread that started a child for
+// the end of its parent: so one that is to die with its parent has its thread pinned until it is reaped.
+func (p *Process) run(cmd *exec.Cmd, pinned bool, started chan<- error) {
+	if pinned {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+	}
+	err := cmd.Start()
+	p.proc = cmd.Process
+	started <- err
+	if err == nil {
+		p.wait(cmd)
+	}
 }
 
 // startError names the folder where that is what is missing: the system reports both alike.

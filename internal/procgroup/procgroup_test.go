@@ -48,6 +48,38 @@ func child(do string) {
 	case "sleep":
 		fmt.Println("ready")
 		time.Sleep(time.Hour)
+	case "host": // starts a child that only a signal ends, from a thread that ends
+		self, _ := os.Executable()
+		var p *Process
+		done := make(chan error)
+		var onThread func()
+		onThread = func() {
+			runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+			if onMainThread() {    // but the first one, which is kept here
+				go onThread()
+				select {}
+			}
+			var err error
+			p, err = Start(Cmd{Path: self, Env: []string{"PROCGROUP_DO=stubborn"}, DieWithParent: os.Getenv("PINNED") != ""})
+			done <- err
+		}
+		go onThread()
+		if err := <-done; err != nil {
+			os.Exit(9)
+		}
+		_, _ = bufio.NewReader(p.Stdout).ReadString('\n') // it is deaf to signals by now
+		for range 20 {                                    // whatever thread started it may end now
+			go func() { runtime.LockOSThread(); done <- nil }()
+			<-done
+		}
+		time.Sleep(50 * time.Millisecond)
+		select {
+		case <-p.Done():
+			fmt.Println(-1)
+		default:
+			fmt.Println(p.PID())
+		}
+		time.Sleep(time.Hour)
 	case "parent", "deserter", "stubborn-parent":
 		// starts a grandchild that keeps every pipe, says its pid and waits, or ends if told so
 		what := map[string]string{"parent": "sleep", "deserter": "sleep", "stubborn-parent": "stubborn"}[do]
@@ -205,6 +237,34 @@ func TestGrandchildrenGo(t *testing.T) {
 				t.Errorf("%s: the grandchild outlived Stop", tt.why)
 			}
 		})
+	}
+}
+
+func TestChildDiesWithItsParentOnly(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells a child of its parent's end")
+	}
+	for _, pinned := range []string{"", "1"} {
+		p := start(t, "host", "PINNED="+pinned)
+		pid, _ := strconv.Atoi(line(t, p))
+		if pid <= 0 {
+			t.Fatalf("pinned %q: the child died while its parent lived", pinned)
+		}
+		_ = syscall.Kill(p.PID(), syscall.SIGKILL)
+		<-p.Done()
+		if pinned == "" {
+			if time.Sleep(50 * time.Millisecond); !alive(pid) {
+				t.Error("this child does not need the option: the test shows nothing")
+			}
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		for end := time.Now().Add(5 * time.Second); alive(pid); time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+				t.Fatal("the child outlives its parent")
+			}
+		}
+		_ = p.Stop(t.Context(), time.Second)
 	}
 }
 

@@ -29,7 +29,7 @@ func inProcesses() []Fault {
 		{Name: "ignores TERM", Why: "(e) Close took twice as long.", Behaviour: Behaviour{IgnoreEOF: true, IgnoreTerm: true}, Tool: "mute", Ends: Unending},
 		{Name: "grandchild", Why: "(e), case 62: wrappers leave their children alive.", Behaviour: Behaviour{Grandchild: true}, Tool: "mute", Ends: Unending},
 		{Name: "grandchild holds the pipes", Why: "(e), case 62: the end of the child is not seen in its pipes.", Behaviour: Behaviour{Grandchild: true, GrandchildHoldsPipes: true}, Tool: "mute", Ends: Unending},
-		{Name: "grandchild holds the pipes, child exits", Why: "(e), case 62: the child dies in mid call.", Behaviour: Behaviour{Grandchild: true, GrandchildHoldsPipes: true}, Tool: "die", Ends: Refused},
+		{Name: "grandchild holds the pipes, child exits", Why: "(e), case 62: the child dies in mid call.", Behaviour: Behaviour{Grandchild: true, GrandchildHoldsPipes: true}, Tool: "die", Ends: Either},
 		{Name: "grandchild that ignores TERM", Why: "Case 62: and holds the pipes.", Behaviour: Behaviour{Grandchild: true, GrandchildHoldsPipes: true, IgnoreTerm: true, IgnoreEOF: true}, Tool: "mute", Ends: Unending},
 		{Name: "grandchild outlives a silent child", Why: "Case 62: the client gives up during the start.", Behaviour: Behaviour{Grandchild: true, GrandchildHoldsPipes: true, SilentInit: true}, Dialling: true, Ends: Unending},
 		{Name: "stops itself", Why: "P1: SIGSTOP in mid call.", Tool: "freeze", Ends: Unending},

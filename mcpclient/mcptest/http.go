@@ -54,7 +54,9 @@ func (h *httpHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s, id, known := h.current(r, m)
 	if f := h.faults.pick(requestName(r, m)); f != nil {
 		f.serve(w, r, m.ID, func(ctx context.Context) (line []byte) {
-			s.handle(ctx, m, &out{note: func([]byte) {}, reply: func(b []byte) { line = b }, raw: func([]byte) {}, cut: func() {}})
+			s.handle(ctx, m, &out{note: func([]byte) {}, reply: func(b []byte) { line = b }, raw: func([]byte) {}, cut: func() {}, long: func(write func(send)) {
+				write(func(b []byte) { line = append(line, b...) })
+			}})
 			return line
 		})
 		return
@@ -167,32 +169,56 @@ func (s *server) refused(w http.ResponseWriter) bool {
 // answer writes the reply as JSON, or as events with whatever the call sends before it.
 func (s *server) answer(ctx context.Context, w http.ResponseWriter, m message, die func()) {
 	var mu sync.Mutex
-	cut := false
+	cut, silent := false, true
 	raw := func(b []byte) {
 		mu.Lock()
 		defer mu.Unlock()
+		silent = false
 		_, _ = w.Write(b)
 		flush(w)
 	}
 	o := &out{note: s.broadcast, raw: raw, cut: func() { cut = true; die() }}
+	put := func(b []byte) { _, _ = w.Write(b) }
+	before, after := "", ""
+	o.long = func(write func(send)) {
+		mu.Lock()
+		defer mu.Unlock()
+		silent = false
+		put([]byte(before))
+		write(put)
+		put([]byte(after))
+	}
 	contentType := "application/json"
-	o.reply = func(line []byte) { mu.Lock(); defer mu.Unlock(); _, _ = w.Write(line) }
+	o.reply = func(line []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		silent = false
+		_, _ = w.Write(line)
+	}
 	if s.b.SSE {
-		contentType = "text/event-stream"
+		contentType, before, after = "text/event-stream", eventBegin, eventEnd
 		o.reply = func(line []byte) { raw(event(line)) }
 		o.note = o.reply
 	}
 	w.Header().Set("Content-Type", contentType)
 	s.handle(ctx, m, o)
-	if cut {
+	if silent && !cut { // there will be no answer: the request stays open
+		<-ctx.Done()
+	}
+	if cut || silent {
 		panic(http.ErrAbortHandler)
 	}
 }
 
 // event is a message as an event, whatever line ends it has.
 func event(line []byte) []byte {
-	return fmt.Appendf(nil, "event: message\ndata: %s\n\n", bytes.ReplaceAll(line, []byte("\n"), []byte("\ndata: ")))
+	return fmt.Appendf(nil, "%s%s%s", eventBegin, bytes.ReplaceAll(line, []byte("\n"), []byte("\ndata: ")), eventEnd)
 }
+
+const (
+	eventBegin = "event: message\ndata: "
+	eventEnd   = "\n\n"
+)
 
 // stand keeps a stream for GET open.
 func (s *server) stand(w http.ResponseWriter, r *http.Request) {

@@ -35,10 +35,11 @@ type send func(line []byte)
 
 // out is where the answer to one request goes.
 type out struct {
-	note  send   // notifications and requests of our own
-	reply send   // the reply
-	raw   send   // bytes as they are, where the reply would go
-	cut   func() // ends the connection; nothing can be written any more
+	note  send                   // notifications and requests of our own
+	reply send                   // the reply
+	raw   send                   // bytes as they are, where the reply would go
+	long  func(write func(send)) // a reply in pieces, which stay together
+	cut   func()                 // ends the connection; nothing can be written any more
 }
 
 // server is the state of one server. Requests run side by side.
@@ -53,8 +54,9 @@ type server struct {
 	running map[string]context.CancelFunc // calls by id
 	asked   map[string]chan<- message     // our own requests by id
 	calls   int
-	storm   bool                            // of list changes is under way
-	streams map[chan []byte]<-chan struct{} // open streams for GET, and their ends
+	replies func(context.Context) json.RawMessage // waits for those to Behaviour.Asks; nil: nothing was asked
+	storm   bool                                  // of list changes is under way
+	streams map[chan []byte]<-chan struct{}       // open streams for GET, and their ends
 
 	// background runs something beside the requests, until the connection ends.
 	background func(ctx context.Context, run func(context.Context))
@@ -82,16 +84,25 @@ func (s *server) serve(ctx context.Context, in io.Reader, w io.Writer) error {
 	defer running.Wait()
 	defer cancel()
 	var mu sync.Mutex
-	raw := func(b []byte) {
-		mu.Lock()
-		defer mu.Unlock()
+	put := func(b []byte) {
 		if _, err := w.Write(b); err != nil {
 			cancel() // nobody listens any more
 		}
 	}
+	raw := func(b []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		put(b)
+	}
 	write := func(line []byte) { raw(append(append(line, s.b.Trailing...), '\n')) }
 	s.background = func(_ context.Context, run func(context.Context)) { running.Go(func() { run(ctx) }) }
 	o := &out{note: write, reply: write, raw: raw, cut: cancel}
+	o.long = func(write func(send)) {
+		mu.Lock()
+		defer mu.Unlock()
+		write(put)
+		put([]byte(s.b.Trailing + "\n"))
+	}
 	if s.process {
 		o.cut = func() { os.Exit(1) }
 	}
@@ -194,6 +205,11 @@ func (s *server) count(m message) {
 	s.mu.Lock()
 	s.counts[key]++
 	s.mu.Unlock()
+	s.journal(key)
+}
+
+// journal writes a line that outlives the process.
+func (s *server) journal(line string) {
 	if s.b.Journal == "" {
 		return
 	}
@@ -202,7 +218,7 @@ func (s *server) count(m message) {
 		return
 	}
 	defer f.Close()
-	_, _ = f.WriteString(key + "\n")
+	_, _ = f.WriteString(line + "\n")
 }
 
 func (s *server) takeReply(m message) {
@@ -246,6 +262,9 @@ func (s *server) request(ctx context.Context, m message, o *out) (json.RawMessag
 		if s.b.SilentInit {
 			return nil, nil
 		}
+		if s.b.Asks == AsksEarly {
+			s.askNow(o)
+		}
 		wait(ctx, s.b.InitDelay)
 		return s.initialize(m.Params)
 	case "ping":
@@ -259,6 +278,13 @@ func (s *server) request(ctx context.Context, m message, o *out) (json.RawMessag
 		}
 		wait(ctx, s.b.ListDelay)
 		s.startStorm(ctx, o)
+		if s.b.Asks == AsksIdle {
+			s.background(ctx, func(ctx context.Context) {
+				if wait(ctx, 20*time.Millisecond) {
+					s.askNow(o)
+				}
+			})
+		}
 		return s.list(m.Params)
 	case "tools/call":
 		return s.call(ctx, m, o)
@@ -352,6 +378,13 @@ func (s *server) call(ctx context.Context, m message, o *out) (json.RawMessage, 
 		return nil, &rpcError{Code: -32602, Message: "Unknown tool: " + p.Name}
 	}
 	return run(ctx, &call{server: s, id: m.ID, args: p.Arguments, meta: p.Meta, write: o.note, out: o})
+}
+
+func (s *server) askNow(o *out) {
+	replies := s.askAll(o.note)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replies = replies
 }
 
 // dies counts a call and reports whether it is the last one of this life.

@@ -26,10 +26,13 @@ type sseHandler struct {
 
 // sseStream is one session.
 type sseStream struct {
+	id     string
 	server *server
 	chunks chan []byte
-	end    <-chan struct{} // of its request
-	cut    chan struct{}   // asks for its end; room for one
+	end    <-chan struct{}             // of its request
+	spawn  func(func(context.Context)) // runs something that the end of the stream ends, and waits for
+	cut    chan struct{}               // asks for its end; room for one
+	mu     sync.Mutex                  // held while something is written that has to stay together
 }
 
 func (h *sseHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -48,25 +51,35 @@ func (h *sseHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *sseHandler) stream(w http.ResponseWriter, r *http.Request) {
-	h.mu.Lock()
-	st := &sseStream{server: newServer(h.b.life(h.next)), chunks: make(chan []byte), end: r.Context().Done(), cut: make(chan struct{}, 1)}
-	h.next++
-	id := fmt.Sprint(h.next)
-	h.streams[id] = st
-	h.mu.Unlock()
+	ctx, cancel := context.WithCancel(r.Context())
 	var running sync.WaitGroup
-	st.server.background = func(_ context.Context, run func(context.Context)) { running.Go(func() { run(r.Context()) }) }
+	st := &sseStream{chunks: make(chan []byte), end: ctx.Done(), cut: make(chan struct{}, 1)}
+	st.spawn = func(run func(context.Context)) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if ctx.Err() == nil && h.streams[st.id] == st {
+			running.Go(func() { run(ctx) })
+		}
+	}
+	h.mu.Lock()
+	st.server = newServer(h.b.life(h.next))
+	st.server.background = func(_ context.Context, run func(context.Context)) { st.spawn(run) }
+	h.next++
+	st.id = fmt.Sprint(h.next)
+	h.streams[st.id] = st
+	h.mu.Unlock()
 	defer func() {
 		h.mu.Lock()
-		delete(h.streams, id)
+		delete(h.streams, st.id)
 		h.mu.Unlock()
+		cancel()
 		running.Wait()
 	}()
 	w.Header().Set("Content-Type", "text/event-stream")
 	switch h.b.Endpoint {
 	case NoEndpoint:
 	case "":
-		_, _ = fmt.Fprintf(w, "event: endpoint\ndata: /message?session=%s\n\n", id)
+		_, _ = fmt.Fprintf(w, "event: endpoint\ndata: /message?session=%s\n\n", st.id)
 	default:
 		_, _ = fmt.Fprintf(w, "event: endpoint\ndata: %s\n\n", h.b.Endpoint)
 	}
@@ -94,7 +107,12 @@ func (h *sseHandler) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if f := h.faults.pick(requestName(r, m)); f != nil {
-		f.serve(w, r, m.ID, func(context.Context) []byte { return nil })
+		f.serve(w, r, m.ID, func(context.Context) []byte { // the proper reply goes its way, on the stream
+			if st != nil {
+				st.spawn(func(ctx context.Context) { st.server.handle(ctx, m, st.out()) })
+			}
+			return nil
+		})
 		return
 	}
 	if st == nil {
@@ -102,19 +120,30 @@ func (h *sseHandler) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.WriteHeader(http.StatusAccepted)
-	flush(w)
-	st.server.handle(r.Context(), m, st.out())
+	st.spawn(func(ctx context.Context) { st.server.handle(ctx, m, st.out()) })
 }
 
 func (st *sseStream) out() *out {
-	raw := func(b []byte) {
+	put := func(b []byte) {
 		select {
 		case st.chunks <- b:
 		case <-st.end:
 		}
 	}
+	raw := func(b []byte) {
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		put(b)
+	}
 	line := func(b []byte) { raw(event(b)) }
-	return &out{note: line, reply: line, raw: raw, cut: func() {
+	long := func(write func(send)) {
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		put([]byte(eventBegin))
+		write(put)
+		put([]byte(eventEnd))
+	}
+	return &out{note: line, reply: line, raw: raw, long: long, cut: func() {
 		select {
 		case st.cut <- struct{}{}:
 		default:

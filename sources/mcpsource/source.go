@@ -129,11 +129,15 @@ func (s *Source) Resolve(spec toolsource.ToolSpec) (toolsource.Callable, error) 
 	}, nil
 }
 
-// Watch has changed called after each change of what Discover would list, see mcpclient.Server.Watch.
+// Watch has changed called after each change of what Discover would list or of Available, see
+// mcpclient.Server.Watch.
 func (s *Source) Watch(changed func()) (stop func()) { return s.server.Watch(changed) }
 
 // Bounded is true: a call ends by its deadline and its limits, whatever the server does.
 func (s *Source) Bounded() bool { return true }
+
+// SelfLimited is true: the Bridge keeps the limits of each call.
+func (s *Source) SelfLimited() bool { return true }
 
 // Status is how the server is, with what the last Discover left out.
 func (s *Source) Status() toolsource.SourceStatus {
@@ -148,12 +152,20 @@ func (s *Source) Status() toolsource.SourceStatus {
 	return st
 }
 
-// Claims are the names of the tools that Allow names exactly, so that nobody else gets them while the
-// server is not up yet.
+// Claims are the names of the tools that Allow names exactly, and of those that the server's schema cache
+// knows, so that nobody else gets them while the server is not up yet. It reads the cache, and waits for it
+// for a second at most.
 func (s *Source) Claims() []string {
 	var wire []string
+	if l, ok := s.server.Cached(); ok {
+		for _, t := range l.Tools {
+			if s.allows(t.Name) {
+				wire = append(wire, t.Name)
+			}
+		}
+	}
 	for _, p := range s.opt.Allow {
-		if !strings.ContainsAny(p, `*?[\`) && s.allows(p) {
+		if !strings.ContainsAny(p, `*?[\`) && s.allows(p) && !slices.Contains(wire, p) {
 			wire = append(wire, p)
 		}
 	}

@@ -6,78 +6,69 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"time"
 
 	"github.com/toolsource/toolsource"
 )
 
-// checkCancelledCalls calls with a context that has ended, and with one that ends on the way.
-func checkCancelledCalls(ctx context.Context, s *subject) error {
+// calling has f call each harmless tool, with a context that is over soon: a tool that takes longer than
+// that is not tried to its end.
+func (s *subject) calling(ctx context.Context, f func(context.Context, tried) error) error {
 	tools, err := s.callable(ctx)
 	if err != nil {
 		return err
 	}
 	for _, t := range tools {
-		for _, after := range []time.Duration{0, moment} {
-			ctx, cancel := context.WithCancel(ctx)
-			if after == 0 {
-				cancel()
-			} else {
-				time.AfterFunc(after, cancel)
-			}
-			_, _, stuck := t.run(ctx, sample(t.spec), after+soon)
-			cancel()
-			if stuck != nil {
-				return fmt.Errorf("%w of its context's end", stuck)
-			}
+		ctx, cancel := context.WithTimeout(ctx, soon)
+		err := f(ctx, t)
+		cancel()
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// checkCancelledCalls calls with a context that has ended, and with one that ends on the way.
+func checkCancelledCalls(ctx context.Context, s *subject) error {
+	return s.calling(ctx, func(ctx context.Context, t tried) error {
+		return ending(ctx, func(ctx context.Context) error {
+			_, _, stuck := t.run(ctx, sample(t.spec))
+			return stuck
+		})
+	})
+}
+
 func checkUntouched(ctx context.Context, s *subject) error {
-	tools, err := s.callable(ctx)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for _, t := range tools {
+	return s.calling(ctx, func(ctx context.Context, t tried) error {
 		args := sample(t.spec)
 		args["sourcetest_extra"] = map[string]any{"list": []any{int64(1), 2.0}}
 		before := toolsource.ToolSpec{Meta: args}.Clone().Meta
 		for _, given := range []map[string]any{args, nil} {
-			if _, _, stuck := t.run(ctx, given, patience+soon); stuck != nil {
+			if _, _, stuck := t.run(ctx, given); stuck != nil {
 				return stuck
 			}
 		}
 		if !reflect.DeepEqual(before, args) {
 			return fmt.Errorf("%s was called with %v, which then was %v", t.spec.Name, before, args)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func checkResults(ctx context.Context, s *subject) error {
-	tools, err := s.callable(ctx)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for _, t := range tools {
-		res, err, stuck := t.run(ctx, sample(t.spec), patience+soon)
+	return s.calling(ctx, func(ctx context.Context, t tried) error {
+		res, err, stuck := t.run(ctx, sample(t.spec))
 		if stuck != nil {
 			return stuck
 		}
 		if err != nil {
-			continue // made-up arguments need not please a tool
+			return nil // made-up arguments need not please a tool
 		}
 		if err := allowed(res.Value, "value", 0); err != nil {
 			return fmt.Errorf("the result of %s: %w; make it with toolsource.Value", t.spec.Name, err)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // allowed reports what a result's value must not hold.
@@ -114,24 +105,19 @@ func allowed(v any, at string, depth int) error {
 }
 
 func checkConcurrentCalls(ctx context.Context, s *subject) error {
-	tools, err := s.callable(ctx)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	return ends("calls at once", patience+soon, func() error {
-		for _, t := range tools {
-			_, alone, _ := t.run(ctx, sample(t.spec), patience+soon)
-			if err := together(func() error {
-				if _, err := t.call(ctx, sample(t.spec)); err != nil && alone == nil {
+	return s.calling(ctx, func(ctx context.Context, t tried) error {
+		_, alone, stuck := t.run(ctx, sample(t.spec))
+		if stuck != nil {
+			return stuck
+		}
+		return does(ctx, "a call of "+t.spec.Name+" at once with others", 0, func() error {
+			return together(func() error {
+				_, err := t.call(ctx, sample(t.spec))
+				if err != nil && alone == nil && ctx.Err() == nil {
 					return fmt.Errorf("%s works alone, and called at once with others fails: %w", t.spec.Name, err)
 				}
 				return nil
-			}); err != nil {
-				return err
-			}
-		}
-		return nil
+			})
+		})
 	})
 }

@@ -11,12 +11,12 @@ import (
 )
 
 func checkWatch(ctx context.Context, s *subject) error {
-	if !has[toolsource.Watcher](s.src) {
+	if !has[toolsource.Watcher](s.links) {
 		return absent("it is no Watcher: a Toolbox lists it again only on Refresh")
 	}
 	var after atomic.Bool
 	var late atomic.Int32
-	if err := ends("Watch and its stop, called twice,", soon, func() error {
+	if err := does(ctx, "Watch and its stop, called twice,", soon, func() error {
 		stop, ok := toolsource.Watch(s.src, func() {
 			if after.Load() {
 				late.Add(1)
@@ -42,32 +42,32 @@ func checkWatch(ctx context.Context, s *subject) error {
 }
 
 func checkUsers(ctx context.Context, s *subject) error {
-	if !has[toolsource.UserSource](s.src) {
+	if !has[toolsource.UserSource](s.links) {
 		return absent("it is no UserSource: everybody shares it")
 	}
 	u, err := toolsource.NewUser("sourcetest")
 	if err != nil {
 		return err
 	}
-	made := make(chan toolsource.ToolSource, 1)
-	if err := ends("ForUser", soon, func() error {
+	us, err := step(ctx, "ForUser", soon, func() (toolsource.ToolSource, error) {
 		us, _, err := toolsource.SourceForUser(s.src, u)
-		if err != nil {
-			return err
+		return us, err
+	})
+	switch {
+	case err != nil:
+		return err
+	case us == nil:
+		return errors.New("the user's source is nil, without an error")
+	}
+	if err := does(ctx, "Name of a user's source", soon, func() error {
+		if a, b := us.Name(), s.src.Name(); a != b {
+			return fmt.Errorf("for a user its name is %q, not %q", a, b)
 		}
-		made <- us
 		return nil
 	}); err != nil {
 		return err
 	}
-	us := <-made
-	if us == nil {
-		return errors.New("the user's source is nil, without an error")
-	}
-	if us.Name() != s.src.Name() {
-		return fmt.Errorf("for a user its name is %q, not %q", us.Name(), s.src.Name())
-	}
-	if err := ends("Close of a user's source", patience, func() error { return toolsource.CloseSource(us) }); err != nil {
+	if err := does(ctx, "Close of a user's source", closing, func() error { return toolsource.CloseSource(us) }); err != nil {
 		return err
 	}
 	if _, err := s.discover(ctx); err != nil {
@@ -76,11 +76,11 @@ func checkUsers(ctx context.Context, s *subject) error {
 	return nil
 }
 
-func checkStatus(_ context.Context, s *subject) error {
-	if !has[toolsource.StatusSource](s.src) {
+func checkStatus(ctx context.Context, s *subject) error {
+	if !has[toolsource.StatusSource](s.links) {
 		return absent("it is no StatusSource: Sources shows the Toolbox's own view")
 	}
-	return ends("Status", soon, func() error {
+	return does(ctx, "Status", soon, func() error {
 		if st, _ := toolsource.StatusOf(s.src); st.Source != "" && st.Source != s.src.Name() {
 			return fmt.Errorf("the status is of %q, the source is %q", st.Source, s.src.Name())
 		}
@@ -88,11 +88,11 @@ func checkStatus(_ context.Context, s *subject) error {
 	})
 }
 
-func checkClaims(_ context.Context, s *subject) error {
-	if !has[toolsource.Claimer](s.src) {
+func checkClaims(ctx context.Context, s *subject) error {
+	if !has[toolsource.Claimer](s.links) {
 		return absent("it is no Claimer: it owns no names before its first listing")
 	}
-	return ends("Claims", soon, func() error {
+	return does(ctx, "Claims", soon, func() error {
 		var faults []error
 		claims := toolsource.Claims(s.src)
 		for i, n := range claims {
@@ -107,17 +107,26 @@ func checkClaims(_ context.Context, s *subject) error {
 
 // checkClose closes twice, and calls what was resolved before.
 func checkClose(ctx context.Context, s *subject) error {
-	if !closes(s.src) {
+	if !s.closes() {
 		return absent("it is no io.Closer: it is dropped when it is removed")
 	}
-	tools, _ := s.callable(ctx) // a source that cannot list can be closed all the same
+	var tools []tried // a source that cannot list can be closed all the same
+	if !s.lame {
+		tools, _ = s.callable(ctx)
+	}
 	for _, which := range []string{"Close", "the second Close"} {
-		if err := ends(which, patience, func() error { return toolsource.CloseSource(s.src) }); err != nil {
+		err := s.close(ctx, closing)
+		switch {
+		case isBlocked(err):
+			return err
+		case err != nil:
 			return fmt.Errorf("%s: %w", which, err)
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, soon)
+	defer cancel()
 	for _, t := range tools {
-		_, err, stuck := t.run(ctx, sample(t.spec), soon)
+		_, err, stuck := t.run(ctx, sample(t.spec))
 		switch {
 		case stuck != nil:
 			return fmt.Errorf("after Close: %w", stuck)

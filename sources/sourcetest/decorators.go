@@ -16,10 +16,7 @@ type mapping interface {
 }
 
 // checkChain comes first: what looks down a chain without end never comes back.
-func checkChain(_ context.Context, s *subject) error {
-	_, err := chain(s.src)
-	return err
-}
+func checkChain(ctx context.Context, s *subject) error { return s.follow(ctx) }
 
 // checkUnwrap follows each listed tool down the chain: each must be one that the next source lists, under
 // the name that the decorator's own mapping gives, else the capabilities below would be asked about tools
@@ -28,16 +25,13 @@ func checkUnwrap(ctx context.Context, s *subject) error {
 	if _, ok := s.src.(toolsource.Decorator); !ok {
 		return absent("it is no Decorator: it wraps nothing")
 	}
-	links, err := chain(s.src)
-	if err != nil {
-		return err
-	}
+	links := s.links
 	specs, err := s.discover(ctx)
 	if err != nil {
 		return err
 	}
 	for i, link := range links[:len(links)-1] {
-		inner, err := (&subject{src: links[i+1]}).discover(ctx)
+		inner, err := discover(ctx, links[i+1])
 		if err != nil {
 			return fmt.Errorf("it lists its tools, and what it wraps does not: %w", err)
 		}
@@ -46,12 +40,8 @@ func checkUnwrap(ctx context.Context, s *subject) error {
 		for j, spec := range specs {
 			in := spec
 			if maps {
-				var ok bool
-				if in, ok = m.Inner(spec); !ok {
-					return fmt.Errorf("%s is listed, and Inner does not know it", spec.Name)
-				}
-				if outer, ok := m.Outer(in.Name); !ok || outer != spec.Name {
-					return fmt.Errorf("%s is %s inside, and Outer makes that %q, %v", spec.Name, in.Name, outer, ok)
+				if in, err = mapped(ctx, m, spec); err != nil {
+					return err
 				}
 			}
 			if !slices.Contains(known, in.Name) {
@@ -63,34 +53,71 @@ func checkUnwrap(ctx context.Context, s *subject) error {
 	return nil
 }
 
+// inside is what a listed tool is below a decorator; known is false where the decorator does not know it.
+func inside(ctx context.Context, m mapping, spec toolsource.ToolSpec) (in toolsource.ToolSpec, known bool, err error) {
+	ins, err := step(ctx, "Inner of "+spec.Name, soon, func() ([]toolsource.ToolSpec, error) {
+		if in, ok := m.Inner(spec); ok {
+			return []toolsource.ToolSpec{in}, nil
+		}
+		return nil, nil
+	})
+	if len(ins) == 0 {
+		return in, false, err
+	}
+	return ins[0], true, err
+}
+
+// mapped is the same of a tool that is listed, and has the way back checked.
+func mapped(ctx context.Context, m mapping, spec toolsource.ToolSpec) (toolsource.ToolSpec, error) {
+	in, known, err := inside(ctx, m, spec)
+	switch {
+	case err != nil:
+		return in, err
+	case !known:
+		return in, fmt.Errorf("%s is listed, and Inner does not know it", spec.Name)
+	}
+	return in, does(ctx, "Outer of "+in.Name, soon, func() error {
+		if outer, ok := m.Outer(in.Name); !ok || outer != spec.Name {
+			return fmt.Errorf("%s is %s inside, and Outer makes that %q, %v", spec.Name, in.Name, outer, ok)
+		}
+		return nil
+	})
+}
+
 // checkGate asks every gate of the chain about each listed tool, in its own terms, and about a foreign one.
 func checkGate(ctx context.Context, s *subject) error {
-	if !has[toolsource.Gate](s.src) {
+	if !has[toolsource.Gate](s.links) {
 		return absent("it has no Gate: its tools are always offered")
 	}
 	specs, err := s.discover(ctx)
 	if err != nil {
 		return err
 	}
-	links, err := chain(s.src)
-	if err != nil {
-		return err
-	}
 	var faults []error
 	for _, spec := range append(slices.Clone(specs), foreign...) {
-		for _, link := range links {
+		for _, link := range s.links {
 			if g, ok := link.(toolsource.Gate); ok {
-				faults = append(faults, ends("Offers of "+spec.Name, soon, func() error {
+				err := does(ctx, "Offers of "+spec.Name, soon, func() error {
 					g.Offers(ctx, spec)
 					return nil
-				}))
-			}
-			if m, maps := link.(mapping); maps {
-				var ok bool
-				if spec, ok = m.Inner(spec); !ok {
-					break
+				})
+				if isBlocked(err) {
+					return err
 				}
+				faults = append(faults, err)
 			}
+			m, maps := link.(mapping)
+			if !maps {
+				continue
+			}
+			in, known, err := inside(ctx, m, spec)
+			if err != nil {
+				return err
+			}
+			if !known {
+				break
+			}
+			spec = in
 		}
 	}
 	return errors.Join(faults...)

@@ -128,7 +128,8 @@ func Flaky(src toolsource.ToolSource, errs ...error) toolsource.ToolSource {
 // src has, since a UserSource stands for them.
 func decorate(src toolsource.ToolSource, before func(context.Context) error) toolsource.ToolSource {
 	d := &decorator{src, before}
-	if has[toolsource.UserSource](src) {
+	links, _ := chain(src)
+	if has[toolsource.UserSource](links) {
 		return &userDecorator{d}
 	}
 	return d

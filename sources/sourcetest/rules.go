@@ -21,48 +21,66 @@ const (
 
 // The rules, in the order in which they are tried on one source: what closes it comes last.
 var rules = []rule{
-	{wraps, "The package functions below look on the decorator first, then on what Unwrap gives.", checkChain},
-	{"name", "Name is stable and unique within a Toolbox.", checkName},
-	{"available", "Available reports whether the source can contribute tools now. It does no I/O and does not block.", checkAvailable},
-	{listed, "Discover lists every tool the source owns, in a stable order.", checkListing},
-	{"wanted", "Discover lists every tool the source owns, in a stable order.", checkWanted},
-	{"distinct", "A ToolSource owns a set of tools: it names them and it runs them.", checkDistinct},
-	{"identifiers", "what programs call: an identifier of at most 64 bytes", checkIdentifiers},
-	{"order", "Discover lists every tool the source owns, in a stable order.", checkOrder},
-	{"slice", "The caller owns the slice; the specs share memory and are read-only.", checkSlice},
-	{"schemas", "JSON Schema as the source gave it, byte for byte; nil: none", checkSchemas},
-	{"arguments", "in declared order, which is positional order", checkArguments},
-	{"cancelled listing", "It returns soon after ctx ends.", checkCancelledListing},
-	{"concurrent use", "All methods may be called at once from several goroutines.", checkConcurrentUse},
-	{"resolve", "Resolve gives the callable for a spec that Discover returned.", checkResolve},
-	{"foreign specs", "Resolve gives the callable for a spec that Discover returned. It does no I/O and does not block.", checkForeign},
-	{"cancelled calls", "A Callable runs a tool and blocks until it is done.", checkCancelledCalls},
-	{"untouched arguments", "The caller keeps args; the callable does not change it.", checkUntouched},
-	{"results", "nil bool int64 float64 json.Number (integers outside int64 only) string []any map[string]any Blob", checkResults},
-	{"concurrent calls", "It is safe for concurrent use.", checkConcurrentCalls},
-	{"unwrap", "A decorator without it passes specs and names as they are.", checkUnwrap},
-	{"watch", "Watch has changed called after each change of what Discover would list, until stop.", checkWatch},
-	{"users", "ForUser gives the source as u sees it, of the same name. It does no I/O.", checkUsers},
-	{"gate", "Offers reports whether a tool can be called now.", checkGate},
-	{"status", "Status does no I/O and does not block.", checkStatus},
-	{"claims", "Claimer is a source that owns names before its first listing", checkClaims},
-	{"close", "closed by Remove and Close within a bound", checkClose},
+	{name: wraps, why: "The package functions below look on the decorator first, then on what Unwrap gives.", f: checkChain},
+	{name: "name", why: "Name is stable and unique within a Toolbox.", f: checkName},
+	{name: "available", why: "Available reports whether the source can contribute tools now. It does no I/O and does not block.", f: checkAvailable},
+	{name: "cancelled listing", why: "It returns soon after ctx ends.", f: checkCancelledListing},
+	{name: listed, why: "Discover lists every tool the source owns, in a stable order.", f: checkListing},
+	{name: "lasting name", why: "Name is stable and unique within a Toolbox.", f: checkLastingName},
+	{name: "wanted", why: "Discover lists every tool the source owns, in a stable order.", f: checkWanted},
+	{name: "distinct", why: "A ToolSource owns a set of tools: it names them and it runs them.", f: checkDistinct},
+	{name: "identifiers", why: "what programs call: an identifier of at most 64 bytes", f: checkIdentifiers},
+	{name: "order", why: "Discover lists every tool the source owns, in a stable order.", f: checkOrder},
+	{name: "slice", why: "The caller owns the slice; the specs share memory and are read-only.", f: checkSlice},
+	{name: "schemas", why: "JSON Schema as the source gave it, byte for byte; nil: none", f: checkSchemas},
+	{name: "arguments", why: "in declared order, which is positional order", f: checkArguments},
+	{name: "unwrap", why: "A decorator without it passes specs and names as they are.", f: checkUnwrap},
+	{name: "gate", why: "Offers reports whether a tool can be called now.", f: checkGate},
+	{name: "resolve", why: "Resolve gives the callable for a spec that Discover returned.", f: checkResolve},
+	{name: "foreign specs", why: "Resolve gives the callable for a spec that Discover returned. It does no I/O and does not block.", f: checkForeign},
+	{name: "concurrent use", why: "All methods may be called at once from several goroutines.", f: checkConcurrentUse},
+	{name: "cancelled calls", why: "A Callable runs a tool and blocks until it is done.", f: checkCancelledCalls},
+	{name: "untouched arguments", why: "The caller keeps args; the callable does not change it.", f: checkUntouched},
+	{name: "results", why: "nil bool int64 float64 json.Number (integers outside int64 only) string []any map[string]any Blob", f: checkResults},
+	{name: "concurrent calls", why: "It is safe for concurrent use.", f: checkConcurrentCalls},
+	{name: "watch", why: "Watch has changed called after each change of what Discover would list, until stop.", f: checkWatch},
+	{name: "users", why: "ForUser gives the source as u sees it, of the same name. It does no I/O.", f: checkUsers},
+	{name: "status", why: "Status does no I/O and does not block.", f: checkStatus},
+	{name: "claims", why: "Claimer is a source that owns names before its first listing", f: checkClaims},
+	{name: "close", why: "closed by Remove and Close within a bound", f: checkClose, always: true},
 }
 
 func checkName(ctx context.Context, s *subject) error {
-	name := s.src.Name()
+	name, err := s.readName(ctx)
+	if err != nil {
+		return err
+	}
 	if name == "" {
 		return errors.New("the name is empty")
 	}
-	_, _ = s.discover(ctx) // whether it succeeds is another rule's
-	if again := s.src.Name(); again != name {
-		return fmt.Errorf("the name was %q and is %q", name, again)
-	}
-	return nil
+	return s.sameName(ctx, name)
 }
 
-func checkAvailable(_ context.Context, s *subject) error {
-	return ends("Available", soon, func() error {
+func (s *subject) sameName(ctx context.Context, name string) error {
+	if again, err := s.readName(ctx); err != nil || again == name {
+		return err
+	}
+	return fmt.Errorf("the name was %q and is %q", name, s.name)
+}
+
+func checkLastingName(ctx context.Context, s *subject) error {
+	name, err := s.readName(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := s.discover(ctx); err != nil {
+		return err
+	}
+	return s.sameName(ctx, name)
+}
+
+func checkAvailable(ctx context.Context, s *subject) error {
+	return does(ctx, "Available", soon, func() error {
 		s.src.Available()
 		return nil
 	})
@@ -134,7 +152,7 @@ func checkOrder(ctx context.Context, s *subject) error {
 			return err
 		}
 		a, b := names(first), names(again)
-		if has[toolsource.Watcher](s.src) {
+		if has[toolsource.Watcher](s.links) {
 			a, b = common(a, b), common(b, a)
 		}
 		if !slices.Equal(a, b) {
@@ -236,25 +254,32 @@ func argumentsAgree(spec toolsource.ToolSpec) error {
 	return nil
 }
 
-// checkCancelledListing lists with a context that has ended, and with one that ends on the way.
-func checkCancelledListing(ctx context.Context, s *subject) error {
+// ending has a context used that has ended, and one that ends on the way.
+func ending(parent context.Context, use func(context.Context) error) error {
 	for _, after := range []time.Duration{0, moment} {
-		ctx, cancel := context.WithCancel(ctx)
+		ctx, cancel := context.WithCancel(parent)
 		if after == 0 {
 			cancel()
 		} else {
 			time.AfterFunc(after, cancel)
 		}
-		err := ends("Discover, cancelled,", after+soon, func() error {
-			_, _ = s.src.Discover(ctx)
-			return nil
-		})
+		err := use(ctx)
 		cancel()
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func checkCancelledListing(ctx context.Context, s *subject) error {
+	return ending(ctx, func(ctx context.Context) error {
+		_, err := discover(ctx, s.src)
+		if isBlocked(err) || errors.Is(err, toolsource.ErrPanic) {
+			return err
+		}
+		return nil // whether it succeeds is another rule's
+	})
 }
 
 // together runs f on several goroutines at once and joins what they report.
@@ -264,11 +289,7 @@ func together(f func() error) error {
 	var wg sync.WaitGroup
 	for i := range goroutines {
 		wg.Go(func() {
-			defer func() {
-				if v := recover(); v != nil {
-					errs[i] = fmt.Errorf("panicked: %v", v)
-				}
-			}()
+			defer rescue("a call at once with others", &errs[i])
 			errs[i] = f()
 		})
 	}
@@ -281,12 +302,14 @@ func checkConcurrentUse(ctx context.Context, s *subject) error {
 	if err != nil {
 		return err
 	}
-	return together(func() error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	use := func() error {
 		specs, err := s.src.Discover(ctx)
 		if err != nil {
 			return fmt.Errorf("Discover fails when called at once with others: %w", err)
 		}
-		if a, b := names(first), names(specs); !slices.Equal(a, b) && !has[toolsource.Watcher](s.src) {
+		if a, b := names(first), names(specs); !slices.Equal(a, b) && !has[toolsource.Watcher](s.links) {
 			return fmt.Errorf("alone it listed %s, at once with others %s", quoted(a), quoted(b))
 		}
 		s.src.Name()
@@ -295,7 +318,8 @@ func checkConcurrentUse(ctx context.Context, s *subject) error {
 			_, _ = s.src.Resolve(spec)
 		}
 		return nil
-	})
+	}
+	return does(ctx, "a use of all methods at once", 0, func() error { return together(use) })
 }
 
 func checkResolve(ctx context.Context, s *subject) error {
@@ -305,11 +329,17 @@ func checkResolve(ctx context.Context, s *subject) error {
 	}
 	var faults []error
 	for _, spec := range specs {
-		if !toolsource.Offered(ctx, s.src, spec) {
+		switch offered, err := s.offered(ctx, spec); {
+		case err != nil:
+			return err
+		case !offered:
 			continue
 		}
 		for _, spec := range []toolsource.ToolSpec{spec, spec.Clone()} {
-			call, err := s.resolve(spec)
+			call, err := s.resolve(ctx, spec)
+			if isBlocked(err) {
+				return err
+			}
 			if err != nil {
 				faults = append(faults, fmt.Errorf("%s is listed, and Resolve fails: %w", spec.Name, err))
 				break
@@ -335,7 +365,9 @@ func checkForeign(ctx context.Context, s *subject) error {
 		return err
 	}
 	for _, spec := range foreign {
-		switch call, err := s.resolve(spec); {
+		switch call, err := s.resolve(ctx, spec); {
+		case isBlocked(err):
+			return err
 		case err == nil:
 			return fmt.Errorf("Resolve of a tool called %q, which it did not list, gives no error", spec.Name)
 		case !errors.Is(err, toolsource.ErrUnknownTool):

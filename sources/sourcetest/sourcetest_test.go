@@ -231,12 +231,20 @@ var broken = []struct {
 	{"name", "panics", func() source { return &bent{Map: good(), name: func() string { panic("no") }} }},
 	{"available", "blocks", func() source { return &bent{Map: good(), available: func() bool { hang(); return true }} }},
 	{"available", "panics", func() source { return &bent{Map: good(), available: func() bool { panic("no") }} }},
+	{"lasting name", "another name once it has listed", func() source {
+		m := good()
+		var n atomic.Int32
+		return &bent{Map: m, name: func() string { return fmt.Sprint("s", n.Load()) }, discover: func(ctx context.Context) ([]spec, error) {
+			n.Add(1)
+			return m.Discover(ctx)
+		}}
+	}},
 	{"listing", "fails", func() source { return Failing(good(), errors.New("no")) }},
 	{"wanted", "lacks a wanted tool", func() source { m := good(); delete(m, "add"); return m }},
 	{"listing", "panics", func() source {
 		return &bent{Map: good(), discover: func(context.Context) ([]spec, error) { panic("no") }}
 	}},
-	{"listing", "hangs", func() source {
+	{"cancelled listing", "hangs", func() source {
 		return &bent{Map: good(), discover: func(context.Context) ([]spec, error) { hang(); return nil, nil }}
 	}},
 	{"distinct", "one name twice", func() source { return edited(func(s []spec) []spec { return append(s, s[0]) }) }},

@@ -11,6 +11,7 @@ type call struct {
 	id     jsonrpc.ID
 	num    int64
 	method string
+	asked  string // protocol revision that the request says itself; set by HTTP only
 	slot   *Slot  // nil: the reply goes to the SDK as it is
 	free   func() // ends whatever waits for the reply on another way; nil: nothing does
 }

@@ -66,6 +66,9 @@ func child(do string) {
 		os.Exit(1)
 	case "exit0":
 		os.Exit(0)
+	case "sdk":
+		serveSDK()
+		return
 	case "mute":
 		_, _ = io.Copy(io.Discard, os.Stdin)
 	case "sleep":
@@ -150,6 +153,7 @@ func serve(do string) {
 			callTool(id, m, string(line))
 		case "notifications/cancelled":
 			fmt.Fprintf(os.Stderr, "cancelled %s\n", m.Params.RequestID)
+			result(string(m.Params.RequestID), text("too late"))
 		case "ping":
 			result(id, `{}`)
 		case "":
@@ -175,6 +179,9 @@ func callTool(id string, m in, line string) {
 	case "hang":
 	case "die":
 		fmt.Fprintln(os.Stderr, "out of cheese")
+		os.Exit(3)
+	case "torn": // dies in mid reply
+		fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[`, id)
 		os.Exit(3)
 	case "kill":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -21,6 +22,7 @@ const (
 
 	methodInitialize  = "initialize"
 	methodInitialized = "notifications/initialized"
+	methodDiscover    = "server/discover"
 	methodCallTool    = "tools/call"
 	methodListTools   = "tools/list"
 	methodCancelled   = "notifications/cancelled"
@@ -34,8 +36,10 @@ type core struct {
 	opts  Options
 	calls calls
 	noise noise
-	// greeted is called with the result of initialize before the SDK sees it. nil: nobody is interested.
-	greeted func(result []byte)
+	late  atomic.Int64 // replies to calls that were given up, or never made
+	// greeted is called with the result of initialize or discover before the SDK sees it. nil: nobody is
+	// interested.
+	greeted func(to *call, result []byte)
 }
 
 func newCore(o Options) core {
@@ -56,6 +60,17 @@ func (c *core) redact(s string) string {
 		return s
 	}
 	return c.opts.Redact(s)
+}
+
+// unusable counts what receive gave no message for.
+func (c *core) unusable(text []byte, err error) {
+	switch {
+	case err == nil:
+	case errors.Is(err, errUnasked):
+		c.opts.Logger.Debug("dropped a reply to no call under way", "count", c.late.Add(1))
+	default:
+		c.noise.add(text, err)
+	}
 }
 
 // rejected is an error of Write that costs the call and not the session: the SDK tells the two apart by a

@@ -87,35 +87,39 @@ func (c *httpConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err != nil {
 		return &rejected{err}
 	}
+	o := order{method: http.MethodPost, url: c.url, text: out.text, accept: acceptBoth}
+	if req, ok := msg.(*jsonrpc.Request); ok {
+		o.mirror = c.mirror(req, out.slot())
+	}
 	switch {
 	case out.call == nil:
-		if err = c.tell(ctx, out); err == nil || ctx.Err() != nil {
+		if out.method == methodCancelled && o.mirror.revision != "" {
+			return nil // the end of its request has told the server
+		}
+		if err = c.tell(ctx, out, o); err == nil || ctx.Err() != nil {
 			return err
 		}
 		return &rejected{err}
 	case out.method == methodListen: // the SDK does not wait for its reply
-		if !c.spawn(func() {
-			if err := c.ask(ctx, out); err != nil {
-				c.abandon(out)
-				c.opts.Logger.Debug("the subscription ended", "err", err)
-			}
-		}) {
+		wanted, _ := notifications(msg.(*jsonrpc.Request).Params)
+		s := &subscription{c: c, out: out, order: o, wanted: wanted}
+		if !c.spawn(func() { s.keepListening(ctx) }) {
 			c.abandon(out)
 			return &rejected{errClosed}
 		}
 		return nil
 	}
+	out.call.asked = o.mirror.revision
 	if err = c.asks(); err == nil {
-		err = c.ask(ctx, out)
+		err = c.ask(ctx, out, o)
 	}
 	return c.asked(ctx, out, err)
 }
 
 // tell posts what has no reply.
-func (c *httpConn) tell(ctx context.Context, out outgoing) error {
+func (c *httpConn) tell(ctx context.Context, out outgoing, o order) error {
 	f := c.takeoff(ctx, nil)
 	defer f.land()
-	o := order{method: http.MethodPost, url: c.url, text: out.text, accept: acceptBoth}
 	resp, err := c.do(ctx, f, o)
 	if err != nil {
 		return err
@@ -140,7 +144,7 @@ func discard(resp *http.Response) {
 
 // ask posts a request and reads until its reply is there. The error is the slot itself where the reply
 // went into it.
-func (c *httpConn) ask(ctx context.Context, out outgoing) error {
+func (c *httpConn) ask(ctx context.Context, out outgoing, o order) error {
 	f := c.takeoff(ctx, out.slot())
 	landed := false
 	defer func() {
@@ -149,7 +153,6 @@ func (c *httpConn) ask(ctx context.Context, out outgoing) error {
 		}
 	}()
 	c.calls.onAnswer(out.call, f.cancel)
-	o := order{method: http.MethodPost, url: c.url, text: out.text, accept: acceptBoth}
 	resp, err := c.do(ctx, f, o)
 	if err != nil {
 		return c.orAnswered(out, err)
@@ -169,7 +172,7 @@ func (c *httpConn) ask(ctx context.Context, out outgoing) error {
 		return c.json(ctx, f, resp, out)
 	case mt == typeEvents:
 		var held bool
-		held, err = c.stream(ctx, f, resp, out)
+		held, err = c.stream(ctx, f, resp, out, o.mirror.revision == "")
 		landed = held
 		return err
 	}
@@ -184,14 +187,17 @@ func (c *httpConn) orAnswered(out outgoing, err error) error {
 	return nil
 }
 
-// refusedCall tells a JSON-RPC error that only came with an HTTP error status from a refusal.
+// refusedCall tells a JSON-RPC error that only came with an HTTP error status from a refusal. One that
+// names no call answers the only one there is, where no session can be meant instead.
 func (c *httpConn) refusedCall(f *flight, resp *http.Response, out outgoing, o order) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, errorBody))
 	_ = resp.Body.Close()
 	s := resp.StatusCode
 	if s != http.StatusUnauthorized && s != http.StatusForbidden && mediaType(resp) == typeJSON {
 		env, err := scan(body)
-		if num, ok := integer(spanOr(env.id, body)); err == nil && ok && num == out.call.num && env.err.given(body) {
+		num, ok := integer(spanOr(env.id, body))
+		own := ok && num == out.call.num || !env.id.given(body) && o.mirror.revision != ""
+		if err == nil && own && env.err.given(body) {
 			return c.take(f, body, out)
 		}
 	}
@@ -293,9 +299,9 @@ func (c *httpConn) other(f *flight, msg jsonrpc.Message, answered *call) {
 	}
 }
 
-// stream reads events until the call's reply, resuming a stream that was cut where the server gave its
-// events ids. held says that the flight goes on to drain the stream.
-func (c *httpConn) stream(ctx context.Context, f *flight, resp *http.Response, out outgoing) (held bool, err error) {
+// stream reads events until the call's reply, resuming a stream that was cut where the revision allows it
+// and the server gave its events ids. held says that the flight goes on to drain the stream.
+func (c *httpConn) stream(ctx context.Context, f *flight, resp *http.Response, out outgoing, resumable bool) (held bool, err error) {
 	var pos position
 	for {
 		done, err := c.follow(f, resp, out, &pos)
@@ -312,7 +318,7 @@ func (c *httpConn) stream(ctx context.Context, f *flight, resp *http.Response, o
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
-		if pos.id == "" || f.ctx.Err() != nil {
+		if pos.id == "" || !resumable || f.ctx.Err() != nil {
 			return false, redactError(fmt.Errorf("%s ended the stream without the reply: %w", c.where(), err), c.opts.Redact)
 		}
 		if resp, err = c.resume(ctx, f, &pos); err != nil {
@@ -343,6 +349,8 @@ type position struct {
 	retry time.Duration
 	moved bool // an event came with an id since the stream was opened
 	stuck int  // resumptions since then
+
+	opened bool // of a GET stream: this is not the first one
 }
 
 // follow reads events until the call's reply or the stream's end.

@@ -29,6 +29,7 @@ type odd struct {
 	on      func(w http.ResponseWriter, r *http.Request, id string, m in)
 	get     http.HandlerFunc // nil: 405
 	init    http.HandlerFunc // nil: by the book
+	told    func(in)         // of a cancellation; may be nil
 	mu      sync.Mutex
 	heads   []http.Header // of every request but the first
 	deleted atomic.Int64
@@ -104,6 +105,9 @@ func (o *odd) serve(w http.ResponseWriter, r *http.Request) {
 		}
 	case "notifications/cancelled":
 		o.cancels.Add(1)
+		if o.told != nil {
+			o.told(m)
+		}
 		w.WriteHeader(http.StatusAccepted)
 	case "":
 		o.replies.Add(1)

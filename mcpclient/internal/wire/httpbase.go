@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -58,7 +59,8 @@ type httpBase struct {
 	smu       sync.Mutex
 	sessionID string
 	version   string
-	token     string // the last Authorization header that OAuth gave
+	lists     []string // notifications of changes that the server has promised
+	token     string   // the last Authorization header that OAuth gave
 	parting   parting
 }
 
@@ -94,16 +96,44 @@ func (b *httpBase) SessionID() string {
 // Stderr implements Conn: there is none.
 func (b *httpBase) Stderr() string { return "" }
 
-// greet learns the protocol version that later requests name.
-func (b *httpBase) greet(result []byte) {
+// greet learns the protocol revision that was agreed on. A server that is discovered names those it knows;
+// the one that it was asked in is among them, or the SDK asks again in another.
+func (b *httpBase) greet(to *call, result []byte) {
 	var r struct {
-		ProtocolVersion string `json:"protocolVersion"`
+		ProtocolVersion   string          `json:"protocolVersion"`
+		SupportedVersions []string        `json:"supportedVersions"`
+		Capabilities      json.RawMessage `json:"capabilities"`
 	}
-	if json.Unmarshal(result, &r) == nil {
-		b.smu.Lock()
-		b.version = r.ProtocolVersion
-		b.smu.Unlock()
+	if json.Unmarshal(result, &r) != nil {
+		return
 	}
+	revision := r.ProtocolVersion
+	if to.method == methodDiscover {
+		if revision = to.asked; !slices.Contains(r.SupportedVersions, revision) {
+			return
+		}
+	}
+	var promised map[string]json.RawMessage
+	_ = json.Unmarshal(r.Capabilities, &promised)
+	var lists []string
+	for _, k := range kinds {
+		var of struct {
+			ListChanged bool `json:"listChanged"`
+		}
+		if json.Unmarshal(promised[k.capability], &of) == nil && of.ListChanged {
+			lists = append(lists, k.method)
+		}
+	}
+	b.smu.Lock()
+	defer b.smu.Unlock()
+	b.version, b.lists = revision, lists
+}
+
+// changeable are the notifications that the server has promised for changes of its lists.
+func (b *httpBase) changeable() []string {
+	b.smu.Lock()
+	defer b.smu.Unlock()
+	return b.lists
 }
 
 func sameOrigin(a, b *url.URL) bool {
@@ -224,6 +254,7 @@ type order struct {
 	text   []byte // body; nil: none
 	accept []string
 	lastID string // resume after this event
+	mirror mirror
 }
 
 // do sends one request and returns the answer, whatever its status. With an OAuth handler a 401 or 403 to a
@@ -276,7 +307,7 @@ func (b *httpBase) once(ctx context.Context, f *flight, o order) (*http.Response
 // close it because the context of the first request ended at that moment.
 const maxForeignCancels = 3
 
-// setHeaders is where the headers of later protocol versions join.
+// setHeaders sets what the host wants, and then what the protocol does.
 func (b *httpBase) setHeaders(ctx context.Context, req *http.Request, o order) error {
 	h := req.Header
 	if b.cfg.Headers != nil {
@@ -304,6 +335,7 @@ func (b *httpBase) setHeaders(ctx context.Context, req *http.Request, o order) e
 	if o.lastID != "" {
 		h[headerEventID] = []string{o.lastID}
 	}
+	defer o.mirror.set(h)
 	b.smu.Lock()
 	defer b.smu.Unlock()
 	if b.sessionID != "" {
@@ -385,16 +417,6 @@ func (b *httpBase) push(f *flight, msg jsonrpc.Message) {
 	select {
 	case b.incoming <- msg:
 	case <-f.ctx.Done():
-	}
-}
-
-func (b *httpBase) unusable(text []byte, err error) {
-	switch {
-	case err == nil:
-	case errors.Is(err, errUnasked):
-		b.opts.Logger.Debug("dropped a reply to no call under way")
-	default:
-		b.noise.add(text, err)
 	}
 }
 

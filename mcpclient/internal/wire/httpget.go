@@ -13,9 +13,41 @@ import (
 
 const (
 	firstBackoff   = time.Second
+	leastBackoff   = 100 * time.Millisecond // whatever a server asks for
 	maxBackoff     = 30 * time.Second
 	maxStuckResume = 5 // resumptions in a row that bring nothing new
 )
+
+// backoff is how long a stream that ended is left alone. It grows while streams end soon and bring nothing,
+// so that a server which closes each at once is not asked every second.
+type backoff struct{ wait time.Duration }
+
+// note learns how the last stream went.
+func (b *backoff) note(heard bool, lasted time.Duration) {
+	if heard || lasted >= maxBackoff {
+		b.wait = 0
+	}
+}
+
+// next is the time to wait now. What the server asks for counts while all is well.
+func (b *backoff) next(asked time.Duration) time.Duration {
+	b.wait = min(max(2*b.wait, firstBackoff), maxBackoff)
+	switch {
+	case asked <= 0:
+		return b.wait
+	case b.wait == firstBackoff:
+		return min(max(asked, leastBackoff), maxBackoff)
+	}
+	return min(max(asked, b.wait), maxBackoff)
+}
+
+// pauseEither waits, and reports false if one of the contexts ends first.
+func pauseEither(a, b context.Context, d time.Duration) bool {
+	ctx, cancel := context.WithCancel(b)
+	defer cancel()
+	defer context.AfterFunc(a, cancel)()
+	return pause(ctx, d)
+}
 
 // pause waits, and reports false if ctx ends first.
 func pause(ctx context.Context, d time.Duration) bool {
@@ -99,27 +131,24 @@ func (c *httpConn) watchOnce() {
 // watchGet keeps a GET stream open. Its end never ends the session; a server that has none is asked once.
 func (c *httpConn) watchGet() {
 	var pos position
-	backoff := firstBackoff
+	var b backoff
 	for {
-		opened, again := c.getStream(&pos)
+		began := time.Now()
+		heard, again := c.getStream(&pos)
 		if !again {
 			return
 		}
-		if opened {
-			backoff = firstBackoff
-		}
-		wait := backoff
-		if opened && pos.retry > 0 {
-			wait = min(pos.retry, maxBackoff)
-		}
-		if !pause(c.ctx, wait) {
+		b.note(heard, time.Since(began))
+		if !pause(c.ctx, b.next(pos.retry)) {
 			return
 		}
-		backoff = min(2*backoff, maxBackoff)
 	}
 }
 
-func (c *httpConn) getStream(pos *position) (opened, again bool) {
+// getStream opens the stream and reads what comes. heard: the server had something to say. again: it may be
+// opened anew. What changed between two streams is not told again, unless by the events that the second one
+// resumes after: so it counts as changed.
+func (c *httpConn) getStream(pos *position) (heard, again bool) {
 	f := c.takeoff(c.ctx, nil)
 	defer f.land()
 	o := order{method: http.MethodGet, url: c.url, accept: acceptEvents, lastID: pos.id}
@@ -136,6 +165,10 @@ func (c *httpConn) getStream(pos *position) (opened, again bool) {
 	default:
 		return false, false
 	}
+	if pos.opened && pos.id == "" {
+		c.changed(f, c.changeable())
+	}
+	pos.opened = true
 	er := c.events.Get().(*eventReader)
 	er.reset(resp.Body)
 	defer c.putEvents(er)
@@ -145,9 +178,10 @@ func (c *httpConn) getStream(pos *position) (opened, again bool) {
 			if !errors.Is(err, io.EOF) {
 				c.opts.Logger.Debug("the GET stream broke off", "err", redactError(err, c.opts.Redact))
 			}
-			return true, c.ctx.Err() == nil
+			return heard, c.ctx.Err() == nil
 		}
 		pos.note(ev)
+		heard = heard || ev.isMessage()
 		switch {
 		case !ev.isMessage():
 		case ev.long:

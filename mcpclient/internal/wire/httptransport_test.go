@@ -7,6 +7,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -21,6 +23,7 @@ func TestHTTPOverTLS(t *testing.T) {
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(o.serve))
 	srv.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
 	srv.EnableHTTP2 = true
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
 	srv.StartTLS()
 	t.Cleanup(srv.Close)
 	roots := x509.NewCertPool()

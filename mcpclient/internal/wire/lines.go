@@ -23,6 +23,7 @@ type lineReader struct {
 	skip  bool   // in the rest of an over-long line
 	lines int    // given out in this window
 	peak  int    // most bytes that one of them needed
+	torn  bool   // the line given out last had no end: the stream broke off
 	err   error
 }
 
@@ -44,6 +45,7 @@ func (l *lineReader) next() (line []byte, long bool, err error) {
 			rest := tidy(l.buf[l.start:l.end])
 			l.start, l.seen, l.end = 0, 0, 0
 			if len(rest) > 0 && !l.skip {
+				l.torn = true
 				return rest, false, nil
 			}
 			return nil, false, l.err

@@ -83,8 +83,8 @@ func (c *core) reply(text []byte, env envelope, to *call) jsonrpc.Message {
 		return c.bad(to, fmt.Errorf("%w: a reply with neither result nor error", toolsource.ErrProtocol))
 	}
 	result := bytes.Clone(env.result.of(text))
-	if to.method == methodInitialize && c.greeted != nil {
-		c.greeted(result)
+	if c.greeted != nil && (to.method == methodInitialize || to.method == methodDiscover) {
+		c.greeted(to, result)
 	}
 	if to.slot == nil {
 		return &jsonrpc.Response{ID: to.id, Result: result}

@@ -25,6 +25,7 @@ func (s span) given(text []byte) bool { return !s.absent() && !s.null(text) }
 type envelope struct {
 	version, id, method, params, result, err span
 	inputRequests                            span // the member of result; null counts as absent
+	name, uri, arguments, revision           span // of params on their own: the members, and that of their _meta
 }
 
 var errDepth = fmt.Errorf("nested more than %d deep", maxDepth)
@@ -45,15 +46,20 @@ type scanner struct {
 	pos int
 }
 
-// scan reads the whole text as one JSON object. What it found before an error is in the envelope.
-func scan(text []byte) (envelope, error) {
+// scan reads the whole text as one message. What it found before an error is in the envelope.
+func scan(text []byte) (envelope, error) { return scanAs(inMessage, text) }
+
+// scanParams reads the whole text as the params of a request.
+func scanParams(text []byte) (envelope, error) { return scanAs(inParams, text) }
+
+func scanAs(what int, text []byte) (envelope, error) {
 	var env envelope
 	s := scanner{b: text}
 	s.space()
 	if s.pos == len(text) || text[s.pos] != '{' {
 		return env, errNotObject
 	}
-	if err := s.members(1, inMessage, &env); err != nil {
+	if err := s.members(1, what, &env); err != nil {
 		return env, err
 	}
 	s.space()
@@ -90,6 +96,11 @@ func (env *envelope) member(s *scanner, name []byte, depth int) error {
 		env.result = span{start, s.pos}
 		return nil
 	}
+	return s.valueInto(depth, into)
+}
+
+// valueInto walks a value and notes where it lies.
+func (s *scanner) valueInto(depth int, into *span) error {
 	start := s.pos
 	if err := s.value(depth); err != nil {
 		return err
@@ -101,14 +112,37 @@ func (env *envelope) member(s *scanner, name []byte, depth int) error {
 }
 
 func (env *envelope) resultMember(s *scanner, name []byte, depth int) error {
-	start := s.pos
-	if err := s.value(depth); err != nil {
-		return err
-	}
+	var into *span
 	if string(name) == "inputRequests" {
-		env.inputRequests = span{start, s.pos}
+		into = &env.inputRequests
 	}
-	return nil
+	return s.valueInto(depth, into)
+}
+
+func (env *envelope) paramsMember(s *scanner, name []byte, depth int) error {
+	var into *span
+	switch string(name) {
+	case "name":
+		into = &env.name
+	case "uri":
+		into = &env.uri
+	case "arguments":
+		into = &env.arguments
+	case "_meta":
+		env.revision = span{}
+		if s.pos < len(s.b) && s.b[s.pos] == '{' {
+			return s.members(depth+1, inMeta, env)
+		}
+	}
+	return s.valueInto(depth, into)
+}
+
+func (env *envelope) metaMember(s *scanner, name []byte, depth int) error {
+	var into *span
+	if string(name) == metaRevision {
+		into = &env.revision
+	}
+	return s.valueInto(depth, into)
 }
 
 // elements calls f with each element of the JSON array that is the whole text.
@@ -179,6 +213,8 @@ const (
 	inside    = iota // nothing
 	inMessage        // its own
 	inResult         // those of result
+	inParams         // those of params
+	inMeta           // those of the _meta of params
 )
 
 // members walks the object at pos, whose values lie at the given depth.
@@ -212,6 +248,10 @@ func (s *scanner) members(depth, what int, env *envelope) error {
 			err = env.member(s, nameOf(quoted, escaped), depth)
 		case inResult:
 			err = env.resultMember(s, nameOf(quoted, escaped), depth)
+		case inParams:
+			err = env.paramsMember(s, nameOf(quoted, escaped), depth)
+		case inMeta:
+			err = env.metaMember(s, nameOf(quoted, escaped), depth)
 		}
 		if err != nil {
 			return err

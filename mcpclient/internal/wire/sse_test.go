@@ -28,6 +28,7 @@ type oddSSE struct {
 	first  string // what the stream begins with
 	then   string // "end": the stream ends after it; "silence": no endpoint is wanted
 	on     func(write func(string), w http.ResponseWriter, r *http.Request, id string, m in)
+	told   func(write func(string), m in) // of a cancellation; may be nil
 	posted atomic.Int64
 }
 
@@ -77,6 +78,8 @@ func newOddSSE(t testing.TB) *oddSSE {
 			send(id, listResult)
 		case m.Method == "tools/call" && m.Params.Name == "echo":
 			send(id, text(string(m.Params.Arguments)))
+		case m.Method == "notifications/cancelled" && o.told != nil:
+			o.told(write, m)
 		case m.Method == "tools/call":
 			o.on(write, w, r, id, m)
 			return

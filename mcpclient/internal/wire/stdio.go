@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -26,7 +27,8 @@ const (
 	reapTime = 200 * time.Millisecond
 )
 
-// NewStdio makes a transport that starts a child and speaks to it in lines. Errors of its Connect wrap
+// NewStdio makes a transport that starts a child and speaks to it in lines. On Linux the child is killed when
+// our process ends without closing it. Errors of its Connect wrap
 // toolsource.ErrPermanent if the command cannot be run at all.
 func NewStdio(cfg StdioConfig, o Options) Transport {
 	return &stdioTransport{cfg: cfg, opts: o}
@@ -82,7 +84,7 @@ func (t *stdioTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 	var proc *procgroup.Process
 	if err == nil {
 		proc, err = procgroup.Start(procgroup.Cmd{
-			Path: path, Args: t.cfg.Args, Env: t.cfg.Env, Dir: t.cfg.Dir, StderrTail: stderrKept,
+			Path: path, Args: t.cfg.Args, Env: t.cfg.Env, Dir: t.cfg.Dir, StderrTail: stderrKept, DieWithParent: true,
 		})
 	}
 	if err != nil {
@@ -238,6 +240,8 @@ func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 		switch {
 		case long:
 			msg = c.tooLong(line)
+		case c.lines.torn && !json.Valid(line): // the child ended while it wrote: that ends the call, not this text
+			c.noise.add(line, errTorn)
 		case line[0] == '[':
 			c.batch(line)
 		default:
@@ -252,15 +256,7 @@ func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-func (c *stdioConn) unusable(line []byte, err error) {
-	switch {
-	case err == nil:
-	case errors.Is(err, errUnasked):
-		c.opts.Logger.Debug("dropped a reply to no call under way")
-	default:
-		c.noise.add(line, err)
-	}
-}
+var errTorn = errors.New("standard output ended in the middle of a line")
 
 // batch takes the members of a batch, as protocol versions up to 2025-03-26 allow them.
 func (c *stdioConn) batch(line []byte) {

@@ -409,3 +409,15 @@ func TestStdioMegabytesThereAndBack(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// What a child has written of a reply when it dies says nothing about the reply: the call is lost with the
+// connection, and not malformed.
+func TestStdioChildEndsInMidReply(t *testing.T) {
+	p := stdio(t, "plain", Options{})
+	if _, err := p.call(t.Context(), "torn", `{}`); err == nil || errors.Is(err, toolsource.ErrProtocol) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := p.call(t.Context(), "echo", `{}`); err == nil || !strings.Contains(p.conn.Err().Error(), "exited with code 3") {
+		t.Errorf("afterwards: %v", err)
+	}
+}

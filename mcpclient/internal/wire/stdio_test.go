@@ -51,12 +51,17 @@ func connect(t testing.TB, tr Transport, version string, co *mcp.ClientOptions) 
 		co = &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}}
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "t", Version: "1"}, co)
+	var cs *mcp.ClientSession
 	t.Cleanup(func() {
 		if c := tr.Conn(); c != nil {
 			closed(t, c)
 		}
+		if cs != nil {
+			_ = cs.Close() // else the SDK keeps a goroutine for a subscription
+		}
 	})
-	cs, err := client.Connect(ctx, tr, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	var err error
+	cs, err = client.Connect(ctx, tr, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,12 @@
 // result, and the SDK is handed the slot itself as the reply's error, undecoded. Arguments go around it
 // the other way: params hold [Marker], and the connection splices the slot's bytes in. Property order,
 // absent hints and large integers survive, and one bad reply costs one call, never the session.
+//
+// The protocol revision is the SDK's to agree on. Over HTTP each request says in its _meta which it is, from
+// 2026-07-28 on, or else it is the one that the reply to initialize named. The newer one has no sessions and
+// no standing GET stream: headers repeat the method, the name and, by [HeaderParams], some arguments; the end
+// of a request cancels its call; changes are told on a subscription, which is kept open here. Whenever a
+// stream for changes was cut, what may have changed meanwhile is reported as changed.
 package wire
 
 import (
@@ -26,10 +32,14 @@ import (
 var Marker = json.RawMessage(`{"\u0000slot":0}`)
 
 // Slot is the way of one tools/list or tools/call around the SDK. It is an error, since that is how the
-// SDK carries it back: find it with errors.As. Its fields other than Args are written before the call
-// returns it and never after.
+// SDK carries it back: find it with errors.As. Raw, RPC and Bad are written before the call returns it
+// and never after; the others are the caller's.
 type Slot struct {
 	Args []byte // one line of valid JSON to send in place of Marker; nil: the params are sent as they are
+	// HeaderParams are those of the tool that is called, as its listing says them. Only HTTP from revision
+	// 2026-07-28 on looks at them, in each round of the call, and repeats what Args hold. A server refuses
+	// a call that lacks a header with RPC error CodeHeaderMismatch, undone: list the tools again, and retry.
+	HeaderParams *HeaderParams
 
 	Raw json.RawMessage // the result as the peer sent it; nil if there is none
 	RPC *RPCError       // the peer's JSON-RPC error; nil if there is none
@@ -60,6 +70,13 @@ type RPCError struct {
 	Message string          `json:"message"`
 	Data    json.RawMessage `json:"data,omitempty"`
 }
+
+// Codes of RPCError that revision 2026-07-28 gives a meaning; the call was not run.
+const (
+	CodeHeaderMismatch      = -32020 // a header is missing or does not repeat the body
+	CodeMissingCapabilities = -32021 // the client did not declare what the tool needs
+	CodeUnsupportedRevision = -32022 // data.supported names those that the server knows
+)
 
 func (e *RPCError) Error() string { return fmt.Sprintf("%s (JSON-RPC error %d)", e.Message, e.Code) }
 

@@ -1,0 +1,8 @@
+package procgroup
+
+import (
+	"os"
+	"syscall"
+)
+
+func onMainThread() bool { return syscall.Gettid() == os.Getpid() }

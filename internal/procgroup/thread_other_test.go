@@ -1,0 +1,5 @@
+//go:build unix && !linux
+
+package procgroup
+
+func onMainThread() bool { return false }
