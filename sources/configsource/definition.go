@@ -1,8 +1,11 @@
 package configsource
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"slices"
 
 	"github.com/toolsource/toolsource"
@@ -20,6 +23,33 @@ type Definition struct {
 }
 
 type place struct{ line, col int }
+
+// Format writes the tool's name, provider and place: what the provider reads may hold secrets.
+func (def Definition) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, def.String()) }
+
+// String is what Format writes.
+func (def Definition) String() string {
+	text := fmt.Sprintf("tool %q", def.Spec.Name)
+	if def.Provider != "" {
+		text += " (" + def.Provider + ")"
+	}
+	if at := def.Spec.Origin; at.File != "" {
+		text += fmt.Sprintf(" of %s:%d", at.File, at.Line)
+	}
+	return text
+}
+
+// LogValue is String.
+func (def Definition) LogValue() slog.Value { return slog.StringValue(def.String()) }
+
+// MarshalJSON writes the spec and the name of the provider, without what the provider reads. It cannot be
+// read back.
+func (def Definition) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Spec     toolsource.ToolSpec
+		Provider string
+	}{def.Spec, def.Provider})
+}
 
 // KeyError is a provider's complaint about one key of Definition.Config. A Source turns it into a problem
 // with the key's place in the file.
