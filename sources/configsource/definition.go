@@ -72,29 +72,15 @@ func badKey(key, hint, format string, a ...any) error {
 // Parse reads the [[tools]] of TOML text; file is for problems only. The definitions are those without an
 // error, in the order of the file. The error is for text that is not TOML; one bad entry is a problem.
 func Parse(file string, data []byte) (defs []Definition, problems []error, err error) {
-	doc, err := tomldoc.Parse(file, data)
-	if err != nil {
-		return nil, nil, err
-	}
-	root := doc.Root()
-	defs = Tables(root)
-	root.Finish()
-	for _, p := range root.Problems() {
-		problems = append(problems, p)
-	}
-	return defs, problems, nil
+	problems, err = tomldoc.ReadAll(file, data, func(root *tomldoc.Reader) { defs = Tables(root) })
+	return defs, problems, err
 }
 
 // Tables reads the [[tools]] of a document that is being read, for package sources.
 func Tables(root *tomldoc.Reader) []Definition {
 	var defs []Definition
 	for _, t := range root.Tables("tools") {
-		e := t.Entry()
-		def := readDefinition(e)
-		if e.OK() {
-			defs = append(defs, def)
-		}
-		root.Adopt(e)
+		defs = tomldoc.Taken(root, defs, t, readDefinition)
 	}
 	return defs
 }
