@@ -242,10 +242,16 @@ func plainEnd(s string, i int) int {
 	return i
 }
 
-// stringEnd is the place after the string that begins at i of a checked text.
+// stringEnd is the place after the string that begins at i of a checked text: its quote is the first with an
+// even number of backslashes before it.
 func stringEnd(s string, i int) int {
-	for i++; ; i += 2 {
-		if i = plainEnd(s, i); s[i] == '"' {
+	for i++; ; i++ {
+		i += strings.IndexByte(s[i:], '"')
+		n := i
+		for s[n-1] == '\\' {
+			n--
+		}
+		if (i-n)%2 == 0 {
 			return i + 1
 		}
 	}
@@ -353,57 +359,73 @@ func (t jsonText) str() (s string, ok bool) {
 // unquote reads a checked string with its quotes.
 func unquote(q string) string {
 	s := q[1 : len(q)-1]
-	esc := strings.IndexByte(s, '\\')
-	if esc < 0 && utf8.ValidString(s) {
+	valid := utf8.ValidString(s)
+	at := nextEscape(s)
+	if at < 0 && valid {
 		return s
 	}
-	b := make([]byte, 0, len(s)+8)
-	for i := 0; i < len(s); {
-		if s[i] == '\\' {
-			b, i = appendEscape(b, s, i+1)
-			continue
-		}
-		end := strings.IndexByte(s[i:], '\\')
-		if end < 0 {
-			end = len(s) - i
-		}
-		b = appendValid(b, s[i:i+end])
-		i += end
+	var b strings.Builder
+	b.Grow(len(s))
+	for at >= 0 {
+		appendText(&b, s[:at], valid)
+		s = appendEscape(&b, s[at+1:])
+		at = nextEscape(s)
 	}
-	return string(b)
+	appendText(&b, s, valid)
+	return b.String()
 }
 
-// appendValid writes text, with U+FFFD for each byte that is no UTF-8.
-func appendValid(b []byte, s string) []byte {
-	if utf8.ValidString(s) {
-		return append(b, s...)
+// nextEscape is the place of the next backslash; -1: there is none. Escapes often stand close together.
+func nextEscape(s string) int {
+	const near = 16
+	for i := 0; i < len(s) && i < near; i++ {
+		if s[i] == '\\' {
+			return i
+		}
+	}
+	if len(s) <= near {
+		return -1
+	}
+	at := strings.IndexByte(s[near:], '\\')
+	if at < 0 {
+		return -1
+	}
+	return near + at
+}
+
+// appendText writes text without escapes, with U+FFFD for each byte that is no UTF-8.
+func appendText(b *strings.Builder, s string, valid bool) {
+	if valid {
+		b.WriteString(s)
+		return
 	}
 	for _, r := range s {
-		b = utf8.AppendRune(b, r)
+		b.WriteRune(r)
 	}
-	return b
 }
 
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// appendEscape writes what an escape means whose letter is at i. Halves of surrogate pairs that are alone
-// are U+FFFD.
-func appendEscape(b []byte, s string, i int) ([]byte, int) {
-	if s[i] != 'u' {
-		return append(b, escapes[s[i]]), i + 1
+// appendEscape writes what an escape means that s goes on with after its backslash, and gives what follows.
+// Halves of surrogate pairs that are alone are U+FFFD.
+func appendEscape(b *strings.Builder, s string) string {
+	if s[0] != 'u' {
+		b.WriteByte(escapes[s[0]])
+		return s[1:]
 	}
-	r := hex4(s[i+1:])
-	i += 5
+	r := hex4(s[1:])
+	s = s[5:]
 	if utf16.IsSurrogate(r) {
 		pair := rune(utf8.RuneError)
-		if i+6 <= len(s) && s[i] == '\\' && s[i+1] == 'u' {
-			pair = utf16.DecodeRune(r, hex4(s[i+2:]))
+		if len(s) >= 6 && s[0] == '\\' && s[1] == 'u' {
+			pair = utf16.DecodeRune(r, hex4(s[2:]))
 		}
 		if r = pair; r != utf8.RuneError {
-			i += 6
+			s = s[6:]
 		}
 	}
-	return utf8.AppendRune(b, r), i
+	b.WriteRune(r)
+	return s
 }
 
 func hex4(s string) rune {

@@ -3,7 +3,9 @@ package mcpclient_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -25,6 +27,7 @@ type counted struct {
 	goroutines  goleak.Option
 	descriptors int
 	mark        string
+	patience    time.Duration
 }
 
 func census(t testing.TB) counted {
@@ -32,15 +35,16 @@ func census(t testing.TB) counted {
 	return counted{
 		goroutines:  goleak.IgnoreCurrent(),
 		descriptors: len(descriptors()),
+		patience:    2 * time.Second,
 		mark:        fmt.Sprintf("%d-%d", os.Getpid(), marks.Add(1)),
 	}
 }
 
-// left describes what is there too much, once it has had two seconds to go; "": nothing. Descriptors and
+// left describes what is there too much, once it has had its time to go; "": nothing. Descriptors and
 // processes are seen on Linux only.
 func (c counted) left(t testing.TB) string {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(c.patience); ; time.Sleep(5 * time.Millisecond) {
 		var left []string
 		if pids := marked(c.mark); len(pids) > 0 {
 			left = append(left, fmt.Sprintf("processes %v", pids))
@@ -113,5 +117,51 @@ func runCells(t *testing.T, cells ...*cell) {
 		for _, b := range c.bad {
 			t.Errorf("%s: %s", c, b)
 		}
+	}
+}
+
+// The census sees what it is there for.
+func TestCensus(t *testing.T) {
+	stop := make(chan struct{})
+	for _, tc := range []struct {
+		what  string
+		leave func(counted) (undo func())
+		words string
+	}{
+		{"nothing", func(counted) func() { return func() {} }, ""},
+		{"a goroutine", func(counted) func() { go func() { <-stop }(); return func() { close(stop) } }, "goroutine"},
+		{"a descriptor", func(counted) func() {
+			f, err := os.Open(os.DevNull)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return func() { _ = f.Close() }
+		}, "descriptors"},
+		{"a process", func(c counted) func() {
+			p, err := mcptest.Start(mcptest.Stdio, mcptest.Behaviour{DeafInit: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(p.Command)
+			cmd.Env = []string{markName + "=" + c.mark}
+			for k, v := range p.Env {
+				cmd.Env = append(cmd.Env, k+"="+v.Reveal())
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			return func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }
+		}, "processes"},
+	} {
+		if tc.words != "goroutine" && tc.words != "" && runtime.GOOS != "linux" {
+			continue
+		}
+		c := census(t)
+		c.patience = 50 * time.Millisecond
+		undo := tc.leave(c)
+		if left := c.left(t); (left == "") != (tc.words == "") || !strings.Contains(left, tc.words) {
+			t.Errorf("%s: %q", tc.what, left)
+		}
+		undo()
 	}
 }

@@ -27,8 +27,8 @@ const (
 
 // The cells of the matrix, and those that have a reason to be missing. Whoever adds a fault counts again.
 const (
-	cellsRun     = 1846
-	cellsExcused = 1402
+	cellsRun     = 1882
+	cellsExcused = 1414
 )
 
 // TestFaultMatrix puts every fault of the catalogue on every transport and does to it what clients do: a call

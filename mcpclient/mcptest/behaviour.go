@@ -79,6 +79,7 @@ type Behaviour struct {
 	SilentList    bool              // never answers tools/list
 	Discover      string            // what it does about server/discover: Silent, Exit; "": refuses it, as servers of the older revisions do
 	Reply         string            // what is wrong with its replies to tools/call, see the constants Reply...
+	Asks          string            // when it sends each kind of request to the client, see tool asked: AsksEarly, AsksIdle; "": never
 	CallDelay     time.Duration     // before each answer to tools/call
 	DieAt         int               // dies at this call, without an answer: the process exits, over HTTP the session is lost; 0: never
 	Renamed       map[string]string // tools that have another name
@@ -114,13 +115,15 @@ func (b *Behaviour) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// The words of Behaviour.Discover, Listen and Endpoint.
+// The words of Behaviour.Discover, Listen, Endpoint and Asks.
 const (
 	Silent     = "silent"    // never answers
 	Exit       = "exit"      // the process exits
 	Refuse     = "refuse"    // nothing listens
 	BlackHole  = "blackhole" // connections are accepted, nothing is read or written
 	NoEndpoint = "none"      // the event never comes
+	AsksEarly  = "early"     // before it answers initialize
+	AsksIdle   = "idle"      // soon after a listing
 )
 
 const envName = "MCPTEST_BEHAVIOUR"

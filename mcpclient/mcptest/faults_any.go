@@ -58,6 +58,8 @@ func anywhere() []Fault {
 		{Name: "error -32004", Why: "(e) The same.", Tool: "rpc_error", Args: map[string]any{"code": -32004, "message": "mine"}, Ends: Refused},
 		{Name: "error of the tool", Why: "Case 54: isError.", Tool: "fail", Ends: Refused},
 		{Name: "half a reply", Why: "A reply that stops in the middle, without an end.", Behaviour: events(Behaviour{}), Tool: "half", Ends: Unending},
+		{Name: "cut in a reply", Why: "A reply that stops in the middle, and so does the connection: the call is lost, not malformed.", Behaviour: events(Behaviour{}), Tool: "half", Args: map[string]any{"cut": true}, Ends: Refused},
+		{Name: "requests before the handshake", Why: "Case 64: requests of the server before it answers initialize.", Behaviour: Behaviour{Asks: AsksEarly}, Ends: Answered},
 		{Name: "endless reply", Why: "(e) A line, an event or a body without an end.", Behaviour: events(Behaviour{}), Tool: "endless", Ends: Either, Heavy: true},
 		{Name: "15 MB reply", Why: "(e) 15 MB: over the default cap of 10 MiB.", Tool: "big", Args: map[string]any{"bytes": 15 << 20}, Ends: Either, Heavy: true},
 		{Name: "50 MB reply", Why: "(e) 50 MB kill the SDK's session, or take 790 MB of memory.", Tool: "big", Args: map[string]any{"bytes": 50 << 20}, Ends: Either, Heavy: true},

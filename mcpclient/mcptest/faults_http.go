@@ -147,6 +147,7 @@ func overSSE() []Fault {
 		{Name: "stream stalls before the endpoint", Why: "(d) Headers, and then nothing.", Behaviour: get(HTTPFault{Then: ThenHold}), Dialling: true, Ends: Unending},
 		{Name: "endpoint without an end", Why: "(e) An event that never ends.", Behaviour: get(HTTPFault{Body: "data: ", Then: ThenPour}), Dialling: true, Ends: Either, Heavy: true},
 		{Name: "post never answered", Why: "Measured with server-everything: POST /message without a session never answers.", Behaviour: answer(HTTPFault{Then: ThenSilent}), Ends: Unending},
+		{Name: "post 200 with a body", Why: "Case 73: any 200 or 202 is as good.", Behaviour: post(200, "text/html", "<html>ok{reply}</html>"), Ends: Answered},
 		{Name: "post 404", Why: "Case 73: HTML.", Behaviour: post(404, asHTML, "<html>no</html>"), Ends: Refused},
 		{Name: "post 401", Why: "Case 75.", Behaviour: post(401, "text/plain", "no"), Ends: Refused},
 		{Name: "post 500", Why: "(f).", Behaviour: post(500, "text/plain", "no"), Ends: Refused},

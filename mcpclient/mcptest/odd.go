@@ -118,8 +118,14 @@ func oddTools(t func(name, description, schema, hints string, run func(context.C
 			_, err := os.Stderr.WriteString(noise)
 			return err
 		})),
-		t("half", "Answers by half.", open, "null", func(ctx context.Context, c *call) (json.RawMessage, error) {
+		t("half", "Answers by half.", object(`"cut":{"type":"boolean"}`), "null", func(ctx context.Context, c *call) (json.RawMessage, error) {
+			var a struct{ Cut bool }
+			c.read(&a)
 			c.out.raw(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"te`, c.id))
+			if a.Cut {
+				c.out.cut()
+				return nil, nil
+			}
 			<-ctx.Done()
 			return nil, nil
 		}),
@@ -156,26 +162,13 @@ func runPings(ctx context.Context, c *call) (json.RawMessage, error) {
 	a := struct{ N int }{100}
 	c.read(&a)
 	for i := range a.N {
-		if _, ok := c.ask(ctx, fmt.Sprintf(`"ping-%d"`, i), "ping"); !ok {
+		select {
+		case <-c.server.ask(c.write, fmt.Sprintf(`"ping-%d"`, i), "ping"):
+		case <-ctx.Done():
 			return nil, nil
 		}
 	}
 	return text("alive"), nil
-}
-
-// ask sends a request to the client and waits for its answer.
-func (c *call) ask(ctx context.Context, id, method string) (message, bool) {
-	answer := make(chan message, 1)
-	c.server.mu.Lock()
-	c.server.asked[id] = answer
-	c.server.mu.Unlock()
-	c.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%q,"params":{}}`, id, method))
-	select {
-	case m := <-answer:
-		return m, true
-	case <-ctx.Done():
-		return message{}, false
-	}
 }
 
 func runChatter(ctx context.Context, c *call) (json.RawMessage, error) {

@@ -54,8 +54,9 @@ type server struct {
 	running map[string]context.CancelFunc // calls by id
 	asked   map[string]chan<- message     // our own requests by id
 	calls   int
-	storm   bool                            // of list changes is under way
-	streams map[chan []byte]<-chan struct{} // open streams for GET, and their ends
+	replies func(context.Context) json.RawMessage // waits for those to Behaviour.Asks; nil: nothing was asked
+	storm   bool                                  // of list changes is under way
+	streams map[chan []byte]<-chan struct{}       // open streams for GET, and their ends
 
 	// background runs something beside the requests, until the connection ends.
 	background func(ctx context.Context, run func(context.Context))
@@ -261,6 +262,9 @@ func (s *server) request(ctx context.Context, m message, o *out) (json.RawMessag
 		if s.b.SilentInit {
 			return nil, nil
 		}
+		if s.b.Asks == AsksEarly {
+			s.askNow(o)
+		}
 		wait(ctx, s.b.InitDelay)
 		return s.initialize(m.Params)
 	case "ping":
@@ -274,6 +278,13 @@ func (s *server) request(ctx context.Context, m message, o *out) (json.RawMessag
 		}
 		wait(ctx, s.b.ListDelay)
 		s.startStorm(ctx, o)
+		if s.b.Asks == AsksIdle {
+			s.background(ctx, func(ctx context.Context) {
+				if wait(ctx, 20*time.Millisecond) {
+					s.askNow(o)
+				}
+			})
+		}
 		return s.list(m.Params)
 	case "tools/call":
 		return s.call(ctx, m, o)
@@ -367,6 +378,13 @@ func (s *server) call(ctx context.Context, m message, o *out) (json.RawMessage, 
 		return nil, &rpcError{Code: -32602, Message: "Unknown tool: " + p.Name}
 	}
 	return run(ctx, &call{server: s, id: m.ID, args: p.Arguments, meta: p.Meta, write: o.note, out: o})
+}
+
+func (s *server) askNow(o *out) {
+	replies := s.askAll(o.note)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replies = replies
 }
 
 // dies counts a call and reports whether it is the last one of this life.

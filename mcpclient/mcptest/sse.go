@@ -107,7 +107,12 @@ func (h *sseHandler) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if f := h.faults.pick(requestName(r, m)); f != nil {
-		f.serve(w, r, m.ID, func(context.Context) []byte { return nil })
+		f.serve(w, r, m.ID, func(context.Context) []byte { // the proper reply goes its way, on the stream
+			if st != nil {
+				st.spawn(func(ctx context.Context) { st.server.handle(ctx, m, st.out()) })
+			}
+			return nil
+		})
 		return
 	}
 	if st == nil {

@@ -43,7 +43,8 @@ func (c *call) read(into any) { _ = json.Unmarshal(c.args, into) }
 //	rpc_error {code, message}  an error of the protocol
 //	sleep {ms}        answers later, or not at all once cancelled
 //	mute              never answers
-//	progress {n, ms}  n reports of progress, ms apart
+//	progress {n, ms}  n reports of progress, ms apart; foreign: for another call; bad: of the wrong types; after:
+//	                  after the answer; unanswering: without end and answer
 //	big {bytes}       a text of so many bytes
 //	noise             writes lines that are no messages, then answers
 //	die {code}        the process exits in mid call
@@ -51,6 +52,7 @@ func (c *call) read(into any) { _ = json.Unmarshal(c.args, into) }
 //	storm {n}         n list changes, then the answer
 //	rename {from, to} a tool has another name from now on, and a list change says so
 //	await_list        says that the list changed, and answers once the client has listed again
+//	asked             the replies to what Behaviour.Asks sent
 //	ask               sends requests to the client, and answers with what came back
 //	meta              structured content is the _meta of the call
 //	record {token, ms}  writes "record" and the token into the journal, and answers with the token, ms later
@@ -104,6 +106,15 @@ func Tools() []Tool {
 		t("rename", "Renames a tool.", object(`"from":{"type":"string"},"to":{"type":"string"}`, "from", "to"), "null", runRename),
 		t("await_list", "Waits for a listing.", open, "null", runAwaitList),
 		t("ask", "Asks the client.", open, "null", runAsk),
+		t("asked", "Tells what the client answered.", open, reads, func(ctx context.Context, c *call) (json.RawMessage, error) {
+			c.server.mu.Lock()
+			replies := c.server.replies
+			c.server.mu.Unlock()
+			if replies == nil {
+				return nil, &rpcError{Code: -32000, Message: "nothing was asked yet"}
+			}
+			return replies(ctx), nil
+		}),
 		t("meta", "Answers with its _meta.", open, reads, func(_ context.Context, c *call) (json.RawMessage, error) {
 			return structured(c.meta), nil
 		}),
@@ -184,7 +195,11 @@ func runSleep(ctx context.Context, c *call) (json.RawMessage, error) {
 }
 
 func runProgress(ctx context.Context, c *call) (json.RawMessage, error) {
-	a := struct{ N, MS int }{N: 3}
+	a := struct {
+		N, MS              int
+		Foreign, Bad       bool
+		After, Unanswering bool
+	}{N: 3}
 	c.read(&a)
 	var m struct {
 		Token json.RawMessage `json:"progressToken"`
@@ -193,11 +208,27 @@ func runProgress(ctx context.Context, c *call) (json.RawMessage, error) {
 	if m.Token == nil {
 		return text("no token"), nil
 	}
-	for i := range a.N {
+	progress := `"progress":%[2]d,"total":%[3]d,"message":"step %[2]d"`
+	switch {
+	case a.Foreign:
+		m.Token = json.RawMessage(`"of another call"`)
+	case a.Bad:
+		progress = `"progress":"x%[2]d","total":{}`
+	}
+	report := func(i int) {
+		c.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%[1]s,`+progress+`}}`, m.Token, i, a.N))
+	}
+	if a.After {
+		c.out.reply(reply(c.id, text("done"), nil))
+	}
+	for i := 0; i < a.N || a.Unanswering; i++ {
 		if !wait(ctx, time.Duration(a.MS)*time.Millisecond) {
 			return nil, nil
 		}
-		c.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"total":%d,"message":"step %d"}}`, m.Token, i+1, a.N, i+1))
+		report(i + 1)
+	}
+	if a.After {
+		return nil, nil
 	}
 	return text("done"), nil
 }
@@ -287,20 +318,47 @@ func runAwaitList(ctx context.Context, c *call) (json.RawMessage, error) {
 
 // runAsk sends each kind of request with ids that a client may use itself, and answers with the replies.
 func runAsk(ctx context.Context, c *call) (json.RawMessage, error) {
-	replies := map[string]json.RawMessage{}
-	c.write([]byte(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":{"x":1}}}`))
-	c.write([]byte(`{"jsonrpc":"2.0","method":"notifications/unknown"}`))
-	for i, method := range []string{"ping", "roots/list", "sampling/createMessage", "elicitation/create", "no/such"} {
-		m, ok := c.ask(ctx, fmt.Sprint(i+1), method)
-		if !ok {
-			return nil, nil
+	return c.server.askAll(c.write)(ctx), nil
+}
+
+// askAll sends each kind of request. What it returns waits for the replies; nil: they did not all come.
+func (s *server) askAll(write send) func(context.Context) json.RawMessage {
+	write([]byte(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":{"x":1}}}`))
+	write([]byte(`{"jsonrpc":"2.0","method":"notifications/unknown"}`))
+	methods := []string{"ping", "roots/list", "sampling/createMessage", "elicitation/create", "no/such"}
+	answers := map[string]<-chan message{}
+	for i, method := range methods {
+		id := fmt.Sprint(i + 1)
+		if i == 1 {
+			id = `"r1"`
 		}
-		replies[method] = m.Result
-		if m.Error != nil {
-			replies[method] = m.Error
-		}
+		answers[method] = s.ask(write, id, method)
 	}
-	return structured(encode(replies)), nil
+	return func(ctx context.Context) json.RawMessage {
+		replies := map[string]json.RawMessage{}
+		for method, answer := range answers {
+			select {
+			case m := <-answer:
+				replies[method] = m.Result
+				if m.Error != nil {
+					replies[method] = m.Error
+				}
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		return structured(encode(replies))
+	}
+}
+
+// ask sends a request to the client, whose answer comes on the channel.
+func (s *server) ask(write send, id, method string) <-chan message {
+	answer := make(chan message, 1)
+	s.mu.Lock()
+	s.asked[id] = answer
+	s.mu.Unlock()
+	write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%q,"params":{}}`, id, method))
+	return answer
 }
 
 func runEnv(_ context.Context, c *call) (json.RawMessage, error) {
