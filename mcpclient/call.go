@@ -88,21 +88,23 @@ func (s *Server) Call(ctx context.Context, wireName string, args map[string]any,
 	return d.result, nil
 }
 
-// call sends one tools/call and reads its answer.
+// call sends one tools/call and reads its answer. A server that misses a header, which says that the tool
+// has changed, has not run it: the tools are listed again, and the call is sent once more.
 func (s *session) call(ctx context.Context, name string, args []byte, meta mcp.Meta, listed bool) (decoded, error) {
 	facts, known := s.lists(name)
 	if listed && !known {
 		return decoded{gone: true}, nil // no error here: it says nothing about the session
 	}
-	token := s.reports.add(ctx)
-	defer s.reports.remove(token)
-	params := &mcp.CallToolParams{Name: name, Arguments: wire.Marker, Meta: mcp.Meta{"progressToken": token}}
-	for k, v := range meta {
-		params.Meta[k] = v
+	raw, err := s.request(ctx, name, args, meta, facts.params)
+	var rpc *RPCError
+	if errors.As(err, &rpc) && rpc.Code == wire.CodeHeaderMismatch && s.mirrors() {
+		if _, lerr := s.srv.listOn(ctx, s); lerr != nil {
+			return decoded{}, err
+		}
+		if facts, known = s.lists(name); known {
+			raw, err = s.request(ctx, name, args, meta, facts.params)
+		}
 	}
-	slot := &wire.Slot{Args: args}
-	res, err := s.cs.CallTool(wire.WithSlot(ctx, slot), params)
-	raw, err := s.raw(ctx, slot, res, err)
 	if err != nil {
 		return decoded{}, err
 	}
@@ -112,6 +114,19 @@ func (s *session) call(ctx context.Context, name string, args []byte, meta mcp.M
 			Remedy: tellAuthor, Err: s.srv.redact.err(err)}
 	}
 	return d, nil
+}
+
+// request sends one tools/call.
+func (s *session) request(ctx context.Context, name string, args []byte, meta mcp.Meta, headers *wire.HeaderParams) (json.RawMessage, error) {
+	token := s.reports.add(ctx)
+	defer s.reports.remove(token)
+	params := &mcp.CallToolParams{Name: name, Arguments: wire.Marker, Meta: mcp.Meta{"progressToken": token}}
+	for k, v := range meta {
+		params.Meta[k] = v
+	}
+	slot := &wire.Slot{Args: args, HeaderParams: headers}
+	res, err := s.cs.CallTool(wire.WithSlot(ctx, slot), params)
+	return s.raw(ctx, slot, res, err)
 }
 
 // mayReplay decides whether a call that was lost with its session may be sent again.

@@ -11,10 +11,6 @@ import (
 	"github.com/toolsource/toolsource"
 )
 
-// probeHTTP has servers over streamable HTTP asked for the newest revision too. It needs headers that the
-// connection has to set for each request.
-const probeHTTP = false
-
 // legacy is the revision to ask for where the newest is not spoken: servers of every age answer it.
 const legacy = Era20251125
 
@@ -52,7 +48,7 @@ func (s *Server) plan(ctx context.Context, a attemptOf) (era string, remembered 
 	switch {
 	case a.set.cfg.Era != EraAuto:
 		return a.set.cfg.Era, false
-	case a.way == TransportSSE, a.way == TransportHTTP && !probeHTTP: // the older transport knows older revisions only
+	case a.way == TransportSSE: // it knows older revisions only
 		return legacy, false
 	}
 	s.mu.Lock()

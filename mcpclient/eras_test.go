@@ -278,12 +278,23 @@ func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch m.Method {
 	case "initialize":
 		s.asked = append(s.asked, m.Params.ProtocolVersion)
-		s.initialize(w, m.Params.ProtocolVersion)
+		s.initialize(withID{w, string(m.ID)}, m.Params.ProtocolVersion)
 	case "tools/list":
 		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[]}}`, m.ID)
 	default:
 		w.WriteHeader(http.StatusAccepted)
 	}
+}
+
+// withID has what is written answer a request.
+type withID struct {
+	http.ResponseWriter
+	id string
+}
+
+func (w withID) Write(p []byte) (int, error) {
+	_, err := io.WriteString(w.ResponseWriter, strings.ReplaceAll(string(p), `"id":1,`, `"id":`+w.id+`,`))
+	return len(p), err
 }
 
 func TestCase76OverHTTP(t *testing.T) {

@@ -59,7 +59,7 @@ func (s *Server) rpcError(r *wire.RPCError) *toolsource.CallError {
 	case r.Code == codeInvalidParams:
 		e.Kind, e.MayHaveRun = toolsource.KindBadArguments, false
 		e.Remedy = "compare the arguments with the tool's input schema"
-	case r.Code == codeNoMethod, r.Code == codeInvalidRequest, r.Code == codeParse:
+	case r.Code == codeNoMethod, r.Code == codeInvalidRequest, r.Code == codeParse, r.Code == wire.CodeHeaderMismatch:
 		e.MayHaveRun = false
 	}
 	return e

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -40,7 +41,8 @@ type session struct {
 
 // toolFacts is what a call has to know of its tool.
 type toolFacts struct {
-	unwrap bool // structured content {"result": x} means x
+	unwrap bool               // structured content {"result": x} means x
+	params *wire.HeaderParams // arguments that headers repeat; nil: none
 }
 
 func (s *session) Done() <-chan struct{} { return s.conn.Done() }
@@ -112,9 +114,30 @@ func (s *session) lists(name string) (toolFacts, bool) {
 func (s *session) setTools(l Listing) {
 	m := make(map[string]toolFacts, len(l.Tools))
 	for _, t := range l.Tools {
-		m[t.Name] = toolFacts{unwrap: isEnvelope(t.OutputSchema)}
+		f := toolFacts{unwrap: isEnvelope(t.OutputSchema)}
+		if s.mirrors() {
+			f.params, _ = wire.ParseHeaderParams(t.InputSchema)
+		}
+		m[t.Name] = f
 	}
 	s.tools.Store(&m)
+}
+
+// mirrors reports whether headers of requests repeat arguments.
+func (s *session) mirrors() bool { return s.way == TransportHTTP && s.era >= Era20260728 }
+
+// callable leaves out what cannot be called over this transport.
+func (s *session) callable(l *Listing) {
+	if !s.mirrors() {
+		return
+	}
+	l.Tools = slices.DeleteFunc(l.Tools, func(t Tool) bool {
+		_, err := wire.ParseHeaderParams(t.InputSchema)
+		if err != nil {
+			l.Problems = append(l.Problems, &ToolProblem{Server: s.srv.id, Tool: t.Name, LeftOut: true, Reason: "input schema: " + err.Error(), Remedy: authorRemedy})
+		}
+		return err != nil
+	})
 }
 
 // announces reports whether the server can tell that its list changed. Over HTTP from 2026-07-28 on it
@@ -162,6 +185,7 @@ func (s *session) list(ctx context.Context) (Listing, error) {
 	r := &listReader{server: s.srv.id, maxTools: cfg.MaxTools, maxPages: cfg.MaxPages}
 	l, err := r.readAll(ctx, s.page)
 	if err == nil {
+		s.callable(&l)
 		s.setTools(l)
 	}
 	return l, err
