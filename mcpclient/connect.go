@@ -20,6 +20,9 @@ import (
 // comes later is closed.
 func (s *Server) dial(ctx context.Context, l *line) (*session, error) {
 	s.startWorker()
+	if err := s.awaitTurn(ctx, l); err != nil {
+		return nil, err
+	}
 	sess, err := s.reach(ctx, l, l.set.Load())
 	if err != nil {
 		return nil, err
@@ -35,6 +38,34 @@ func (s *Server) dial(ctx context.Context, l *line) (*session, error) {
 	s.mu.Unlock()
 	s.takeIn(listing, sess)
 	return sess, nil
+}
+
+// maxHoldOff bounds what a server can ask for.
+const maxHoldOff = 10 * time.Minute
+
+// holdOff takes in that a server asked not to be tried for a while.
+func (s *Server) holdOff(l *line, wait time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.notYet = time.Now().Add(min(wait, maxHoldOff))
+}
+
+// awaitTurn waits until the server may be tried again.
+func (s *Server) awaitTurn(ctx context.Context, l *line) error {
+	s.mu.Lock()
+	wait := time.Until(l.notYet)
+	s.mu.Unlock()
+	if wait <= 0 {
+		return nil
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return &ConnectError{Server: s.id, Step: "start", Err: fmt.Errorf("the server asked not to be tried for another %v", wait.Round(time.Second)), Remedy: "wait"}
+	}
 }
 
 // reach tries the transports in their order until there is a session. Only a refusal that says that this
@@ -200,6 +231,9 @@ func (s *Server) connectError(ctx context.Context, step string, sess *session, e
 		e.Err = call.Err
 	case errors.As(err, &st):
 		e.Err = s.exportStatus(st)
+		if st.RetryAfter > 0 {
+			s.holdOff(sess.line, st.RetryAfter)
+		}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		e.Err = fmt.Errorf("no answer to %s within %v: %w", step, cfg.Connect, context.DeadlineExceeded)
 		e.Remedy = "raise the connect limit, or see why the server does not answer"

@@ -204,6 +204,20 @@ func TestRememberedEraIsForgotten(t *testing.T) {
 	}
 }
 
+// What silence said is remembered even if the second start fails: a server that is slow to start meets the
+// probe's limit once.
+func TestSilenceIsRemembered(t *testing.T) {
+	s, journal := eraServer(t, "silent,broken,legacy", nil)
+	if err := s.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "code 4") {
+		t.Errorf("error %v", err)
+	}
+	s.Reconnect()
+	waitFor(t, func() bool { return s.Status().State == toolsource.StateReady })
+	if got := journal(); got != "start server/discover start initialize start initialize tools/list" {
+		t.Error(got)
+	}
+}
+
 // A pinned revision is asked for without a probe, and a server that ends at once is not started twice for
 // an error that another revision cannot mend.
 func TestPinsSkipTheProbe(t *testing.T) {

@@ -225,3 +225,40 @@ func TestCase72Addresses(t *testing.T) {
 		t.Errorf("%v, %+v", err, s.Status())
 	}
 }
+
+// A server that is too busy says when to come again, and is left alone until then.
+func TestCase72RetryAfter(t *testing.T) {
+	good := mcptest.Handler(mcptest.Behaviour{})
+	var mu sync.Mutex
+	var at []time.Time
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		at = append(at, time.Now())
+		first := len(at) <= 2 // the newest revision and an older one
+		mu.Unlock()
+		if first {
+			w.Header().Set("Retry-After", "1")
+			answers(429, "busy")(w, r)
+			return
+		}
+		good.ServeHTTP(w, r)
+	})
+	hs := httptest.NewServer(h)
+	defer hs.Close()
+	s, err := New(ServerConfig{ID: "web", URL: hs.URL}, &Options{Jitter: func(time.Duration) time.Duration { return 0 }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "429") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := s.Call(t.Context(), "echo", nil, CallOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if wait := at[2].Sub(at[1]); wait < 900*time.Millisecond {
+		t.Errorf("it was tried again after %v", wait)
+	}
+}

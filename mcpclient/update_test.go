@@ -70,7 +70,7 @@ func TestUpdateOfTheConnection(t *testing.T) {
 	}
 	select {
 	case err := <-slow:
-		t.Errorf("the call in flight was cut: %v", err)
+		t.Fatalf("the call in flight was cut: %v", err)
 	default:
 	}
 	if old.ended() {
@@ -226,6 +226,23 @@ func TestSerial(t *testing.T) {
 	if st := s.Status(); st.QueueTime < 500*time.Millisecond {
 		t.Errorf("queue time %v", st.QueueTime)
 	}
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	held, let := context.WithCancel(t.Context())
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		_, _ = s.Call(held, "mute", nil, CallOptions{})
+	}()
+	waitFor(t, func() bool { return s.Status().InFlight == 1 })
+	soon, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := s.List(soon); err != nil {
+		t.Errorf("a listing that is known waits for a place: %v", err)
+	}
+	let()
+	<-gone
 	inner := make(chan error, 1)
 	_, err := toolsource.Do(t.Context(), s.line.bridge, toolsource.CallOptions{}, func(ctx context.Context, _ *session) (int, error) {
 		_, err := s.Call(ctx, "echo", nil, CallOptions{})

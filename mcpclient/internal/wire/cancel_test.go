@@ -26,7 +26,7 @@ func TestCancelReachesTheServerAndLateRepliesAreDropped(t *testing.T) {
 	for name, set := range map[string]func(t *testing.T) setup{
 		"stdio": func(t *testing.T) setup {
 			p := stdio(t, "plain", Options{})
-			c := &p.conn.(*stdioConn).core
+			c := p.conn.(*stdioConn).core
 			return setup{p, c, func() bool { return c.calls.len() == 1 }, func() bool { return strings.Contains(p.conn.Stderr(), "cancelled") }}
 		},
 		"HTTP": func(t *testing.T) setup {
@@ -55,7 +55,7 @@ func TestCancelReachesTheServerAndLateRepliesAreDropped(t *testing.T) {
 			}
 			p := o.dial(t, HTTPConfig{}, Options{})
 			waitFor(t, func() bool { return o.gets.Load() == 1 })
-			return setup{p, &p.conn.(*httpConn).core, func() bool { return began.Load() != nil }, func() bool { return o.cancels.Load() == 1 }}
+			return setup{p, p.conn.(*httpConn).core, func() bool { return began.Load() != nil }, func() bool { return o.cancels.Load() == 1 }}
 		},
 		"SSE": func(t *testing.T) setup {
 			o := newOddSSE(t)
@@ -74,7 +74,7 @@ func TestCancelReachesTheServerAndLateRepliesAreDropped(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return setup{p, &p.conn.(*sseConn).core, func() bool { return began.Load() != nil }, func() bool { return cancelled.Load() != nil }}
+			return setup{p, p.conn.(*sseConn).core, func() bool { return began.Load() != nil }, func() bool { return cancelled.Load() != nil }}
 		},
 	} {
 		s := set(t)

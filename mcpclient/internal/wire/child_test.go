@@ -46,8 +46,9 @@ type in struct {
 }
 
 const (
-	helloResult = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"odd","version":"1"}}`
-	listResult  = `{"tools":[{"name":"echo","inputSchema":{"type":"object","properties":{"zeta":{"type":"integer","maximum":9007199254740993},"alpha":{},"mid":{}}},"annotations":{"readOnlyHint":false}},{"name":7,"annotations":"odd"},null]}`
+	helloResult    = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"odd","version":"1"}}`
+	discoverResult = `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete"}`
+	listResult     = `{"tools":[{"name":"echo","inputSchema":{"type":"object","properties":{"zeta":{"type":"integer","maximum":9007199254740993},"alpha":{},"mid":{}}},"annotations":{"readOnlyHint":false}},{"name":7,"annotations":"odd"},null]}`
 )
 
 func say(format string, a ...any) { fmt.Printf(format+"\n", a...) }
@@ -82,8 +83,8 @@ func child(do string) {
 		say("\x1b[32m[INFO]\x1b[0m start\n{\"level\":\"info\",\"msg\":\"a JSON log line\"}\n42\nnull\n[]\n\xEF\xBB\xBF")
 	case "flood":
 		fmt.Fprint(os.Stderr, strings.Repeat("x", 256<<10))
-	case "http": // a server that costs next to nothing; its URL goes to standard output
-		o := &odd{}
+	case "http", "http-modern": // a server that costs next to nothing; its URL goes to standard output
+		o := &odd{modern: do == "http-modern"}
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			os.Exit(9)
@@ -142,6 +143,12 @@ func serve(do string) {
 			if do == "dies" {
 				os.Exit(3)
 			}
+		case "server/discover":
+			if do == "modern" {
+				result(id, discoverResult)
+				break
+			}
+			say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, id)
 		case "notifications/initialized":
 			if do == "unreading" {
 				say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"deaf"}}`)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,13 +37,15 @@ type core struct {
 	opts  Options
 	calls calls
 	noise noise
+	texts sync.Pool    // *textBuf
 	late  atomic.Int64 // replies to calls that were given up, or never made
 	// greeted is called with the result of initialize or discover before the SDK sees it. nil: nobody is
 	// interested.
 	greeted func(to *call, result []byte)
+	reuses  bool // texts are given back by left
 }
 
-func newCore(o Options) core {
+func newCore(o Options) *core {
 	if o.MaxMessage <= 0 {
 		o.MaxMessage = defaultMaxMessage
 	}
@@ -52,7 +55,7 @@ func newCore(o Options) core {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return core{opts: o, noise: noise{log: o.Logger, redact: o.Redact}}
+	return &core{opts: o, noise: noise{log: o.Logger, redact: o.Redact}}
 }
 
 func (c *core) redact(s string) string {
@@ -75,19 +78,53 @@ func (c *core) unusable(text []byte, err error) {
 
 // rejected is an error of Write that costs the call and not the session: the SDK tells the two apart by a
 // code in the chain.
-type rejected struct{ err error }
+type rejected struct{ chain [2]error }
 
 var rejectedCode = &jsonrpc.Error{Code: -32005, Message: "rejected by transport"}
 
-func (e *rejected) Error() string   { return e.err.Error() }
-func (e *rejected) Unwrap() []error { return []error{e.err, rejectedCode} }
+func reject(err error) error { return &rejected{[2]error{err, rejectedCode}} }
+
+func (e *rejected) Error() string   { return e.chain[0].Error() }
+func (e *rejected) Unwrap() []error { return e.chain[:] }
 
 // outgoing is a message that is ready to go. A request is in the table of calls already, so that its reply
 // cannot come too early: whoever fails to send it takes it out again.
 type outgoing struct {
-	text   []byte
-	method string // "" for a reply
-	call   *call  // nil for notifications and replies
+	text   []byte    // with room for a line end
+	rest   [2][]byte // what follows: large arguments that are not copied, and what comes after them
+	method string    // "" for a reply
+	call   *call     // nil for notifications and replies
+	buf    *textBuf
+}
+
+// textBuf is a text that may be used again once it has left.
+type textBuf struct{ b []byte }
+
+// largeArgs is from how many bytes on arguments are not copied into a text that is used once only.
+const largeArgs = 16 << 10
+
+const maxReuse = 4 << 20 // bytes of a buffer that is kept for the next message
+
+// room gives room for a text of n bytes. Only a connection that knows when a text has left shares them.
+func (c *core) room(n int) *textBuf {
+	if !c.reuses {
+		return &textBuf{make([]byte, 0, n)}
+	}
+	t, _ := c.texts.Get().(*textBuf)
+	if t == nil {
+		t = new(textBuf)
+	}
+	if cap(t.b) < n {
+		t.b = make([]byte, 0, n)
+	}
+	return t
+}
+
+// left takes the text of a message back of which every byte has left.
+func (c *core) left(out outgoing) {
+	if out.buf != nil && cap(out.buf.b) <= maxReuse {
+		c.texts.Put(out.buf)
+	}
 }
 
 func (o *outgoing) slot() *Slot {
@@ -132,7 +169,16 @@ func (c *core) prepare(ctx context.Context, msg jsonrpc.Message) (outgoing, erro
 		out.call = &call{id: req.ID, num: num, method: req.Method, slot: slot}
 		c.calls.add(out.call)
 	}
-	out.text = appendRequest(req, params)
+	if !c.reuses && len(params.args) > largeArgs && (params.token == "" || params.at <= params.place.start) {
+		out.rest[0] = params.args
+		params.args = nil
+	}
+	out.buf = c.room(params.size() + len(req.Method) + 72)
+	text, cut := appendRequest(out.buf.b[:0], req, params)
+	out.buf.b, out.text = text, text
+	if out.rest[0] != nil {
+		out.text, out.rest[1] = text[:cut], text[cut:]
+	}
 	return out, nil
 }
 
@@ -177,35 +223,98 @@ func (c *core) Forget(s *Slot) {
 	}
 }
 
-// pieces are params cut around the place of the marker; without one there is only the first.
-type pieces [3][]byte
+// spliced are params with what is put into them on their way out.
+type spliced struct {
+	params []byte
+	place  span   // of the marker; absent: there is none
+	args   []byte // to stand there
+	token  string // progress token; "": none is to be put in
+	at     int    // where it goes
+	meta   bool   // into a _meta of its own
+}
 
 var argumentsMarker = append([]byte(`"arguments":`), Marker...)
 
-// splice puts the slot's arguments in the place of the marker. A marker that cannot be replaced is an
-// error, so that no tool runs with empty arguments.
-func splice(params []byte, slot *Slot) (pieces, error) {
+// splice finds out where the slot's arguments and token go. A marker that cannot be replaced is an error,
+// so that no tool runs with empty arguments.
+func splice(params []byte, slot *Slot) (spliced, error) {
+	s := spliced{params: params}
+	if slot != nil && slot.Token != "" {
+		s.findToken(slot.Token)
+	}
 	at := bytes.Index(params, Marker)
 	if at < 0 {
-		return pieces{params}, nil
+		return s, nil
 	}
 	if slot == nil || slot.Args == nil {
-		return pieces{}, errors.New("wire: the arguments got lost on their way: nothing was sent")
+		return s, errors.New("wire: the arguments got lost on their way: nothing was sent")
 	}
 	if bytes.IndexByte(slot.Args, '\n') >= 0 || bytes.IndexByte(slot.Args, '\r') >= 0 {
-		return pieces{}, fmt.Errorf("wire: %w: a line break inside raw arguments", toolsource.ErrBadArguments)
+		return s, fmt.Errorf("wire: %w: a line break inside raw arguments", toolsource.ErrBadArguments)
 	}
 	named := bytes.Index(params, argumentsMarker)
 	after := at + len(Marker)
 	if named < 0 || named+len(argumentsMarker) != after || bytes.Contains(params[after:], Marker) {
-		return pieces{}, errors.New("wire: the arguments' place is not clear: nothing was sent")
+		return s, errors.New("wire: the arguments' place is not clear: nothing was sent")
 	}
-	return pieces{params[:at], slot.Args, params[after:]}, nil
+	s.place, s.args = span{at, after}, slot.Args
+	return s, nil
 }
 
-func appendRequest(req *jsonrpc.Request, params pieces) []byte {
-	n := len(params[0]) + len(params[1]) + len(params[2])
-	b := make([]byte, 0, n+len(req.Method)+72)
+// findToken puts the token into the _meta of the params, unless one is there.
+func (s *spliced) findToken(token string) {
+	env, err := scanParams(s.params)
+	if err != nil || !env.token.absent() {
+		return
+	}
+	s.token, s.meta = token, env.meta.absent()
+	if s.meta {
+		s.at = bytes.IndexByte(s.params, '{') + 1
+	} else if s.at = env.meta.start + 1; s.params[env.meta.start] != '{' {
+		s.token = ""
+	}
+}
+
+// size is more than the text takes, unless the token needs escapes.
+func (s *spliced) size() int {
+	return len(s.params) + len(s.args) + len(s.token) + len(`"_meta":{"progressToken":""},`)
+}
+
+// append also says where the arguments end in the text.
+func (s *spliced) append(b []byte) (text []byte, end int) {
+	pos := 0
+	put := func() {
+		b = append(b, s.params[pos:s.at]...)
+		pos = s.at
+		if s.meta {
+			b = append(b, `"_meta":{`...)
+		}
+		b = append(b, `"progressToken":`...)
+		b = appendString(b, s.token)
+		if s.meta {
+			b = append(b, '}')
+		}
+		if rest := bytes.TrimLeft(s.params[pos:], " \t\r\n"); rest[0] != '}' {
+			b = append(b, ',')
+		}
+	}
+	before := s.place.absent() || s.at <= s.place.start
+	if s.token != "" && before {
+		put()
+	}
+	if !s.place.absent() {
+		b = append(b, s.params[pos:s.place.start]...)
+		b = append(b, s.args...)
+		end = len(b)
+		pos = s.place.end
+	}
+	if s.token != "" && !before {
+		put()
+	}
+	return append(b, s.params[pos:]...), end
+}
+
+func appendRequest(b []byte, req *jsonrpc.Request, params spliced) (text []byte, end int) {
 	b = append(b, `{"jsonrpc":"2.0",`...)
 	if req.ID.IsValid() {
 		b = append(b, `"id":`...)
@@ -218,23 +327,25 @@ func appendRequest(req *jsonrpc.Request, params pieces) []byte {
 		b = append(b, ',')
 	}
 	b = append(b, `"method":`...)
-	b = appendJSON(b, req.Method)
-	if n > 0 {
+	b = appendString(b, req.Method)
+	if len(params.params) > 0 {
 		b = append(b, `,"params":`...)
-		for _, p := range params {
-			b = append(b, p...)
-		}
+		b, end = params.append(b)
 	}
-	return append(b, '}')
+	return append(b, '}'), end
 }
 
-// appendJSON writes a string or another plain value.
-func appendJSON(b []byte, v any) []byte {
-	if s, ok := v.(string); ok && plain(s) {
-		b = append(b, '"')
-		b = append(b, s...)
-		return append(b, '"')
+func appendString(b []byte, s string) []byte {
+	if !plain(s) {
+		return appendJSON(b, s)
 	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
+}
+
+// appendJSON writes a plain value.
+func appendJSON(b []byte, v any) []byte {
 	j, err := json.Marshal(v)
 	if err != nil {
 		return append(b, "null"...)

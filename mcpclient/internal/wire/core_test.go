@@ -5,6 +5,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -52,7 +53,7 @@ func TestForgottenSlotIsNeverWritten(t *testing.T) {
 	c.Forget(s)              // while the call is given up
 	text := []byte(`{"jsonrpc":"2.0","id":1,"result":{}}`)
 	env, _ := scan(text)
-	c.reply(text, env, taken)
+	c.reply(text, env, taken, false)
 	if s.Raw != nil || s.Sent() {
 		t.Errorf("written all the same: %s", s.Raw)
 	}
@@ -87,7 +88,7 @@ func TestCodesThatTheSDKUsesItselfStayApart(t *testing.T) {
 		if _, err := c.prepare(t.Context(), &jsonrpc.Request{ID: id(t, 1.0), Method: "ping"}); err != nil {
 			t.Fatal(err)
 		}
-		msg, _, err := c.receive([]byte(`{"jsonrpc":"2.0","id":1,"error":{"code":`+code+`,"message":"m"}}`), nil)
+		msg, _, err := c.receive([]byte(`{"jsonrpc":"2.0","id":1,"error":{"code":`+code+`,"message":"m"}}`), nil, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,5 +116,35 @@ func TestLineGivenUpInFlightIsNotBegun(t *testing.T) {
 	w.land(lines, 0)
 	if again := w.fly(); len(again) != 0 || s.Sent() {
 		t.Errorf("%d lines, sent %v", len(again), s.Sent())
+	}
+}
+
+func TestTokenIsPutIn(t *testing.T) {
+	for _, tt := range []struct {
+		params, token, args, want string
+		why                       string
+	}{
+		{`{"name":"t"}`, "7", "", `{"_meta":{"progressToken":"7"},"name":"t"}`, "no _meta"},
+		{`{}`, "7", "", `{"_meta":{"progressToken":"7"}}`, "nothing at all"},
+		{` { } `, "7", "", ` {"_meta":{"progressToken":"7"} } `, "spaces"},
+		{`{"_meta":{"a":1},"name":"t"}`, "7", "", `{"_meta":{"progressToken":"7","a":1},"name":"t"}`, "a _meta"},
+		{`{"name":"t","_meta":{}}`, "7", "", `{"name":"t","_meta":{"progressToken":"7"}}`, "an empty one"},
+		{`{"_meta":{"progressToken":1}}`, "7", "", `{"_meta":{"progressToken":1}}`, "it is there"},
+		{`{"_meta":{"a":{"progressToken":1}}}`, "7", "", `{"_meta":{"progressToken":"7","a":{"progressToken":1}}}`, "deeper down"},
+		{`{"_meta":null}`, "7", "", `{"_meta":null}`, "no object"},
+		{`{"name":"t"}`, "a\"b", "", `{"_meta":{"progressToken":"a\"b"},"name":"t"}`, "escapes"},
+		{`{"name":"t"}`, "", "", `{"name":"t"}`, "none"},
+		{`{"_meta":{"a":1},"name":"t","arguments":MARK}`, "7", `{"x":1}`, `{"_meta":{"progressToken":"7","a":1},"name":"t","arguments":{"x":1}}`, "before the arguments"},
+		{`{"name":"t","arguments":MARK,"_meta":{"a":1}}`, "7", `{"x":1}`, `{"name":"t","arguments":{"x":1},"_meta":{"progressToken":"7","a":1}}`, "behind them"},
+		{`{"name":"t","arguments":MARK}`, "", `{"x":1}`, `{"name":"t","arguments":{"x":1}}`, "the arguments alone"},
+	} {
+		s, err := splice([]byte(strings.ReplaceAll(tt.params, "MARK", string(Marker))), &Slot{Args: []byte(tt.args), Token: tt.token})
+		got, _ := s.append(nil)
+		if err != nil || string(got) != tt.want {
+			t.Errorf("%s: got %s, %v", tt.why, got, err)
+		}
+		if tt.why != "escapes" && len(got) > s.size() {
+			t.Errorf("%s: %d bytes in a text of %d", tt.why, len(got), s.size())
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -23,7 +24,8 @@ type event struct {
 type eventReader struct {
 	r      *bufio.Reader
 	max    int
-	data   []byte
+	data   []byte // the event's data is data[from:]
+	from   int
 	line   []byte
 	begun  bool // past a byte order mark
 	skipLF bool // the last line ended with CR
@@ -37,7 +39,10 @@ func (e *eventReader) reset(r io.Reader) {
 // next gives the next event that has any field.
 func (e *eventReader) next() (event, error) {
 	var ev event
-	e.data = e.data[:0]
+	if cap(e.data) > cap(e.line) {
+		e.data, e.line = e.line, e.data // the room is needed for lines
+	}
+	e.data, e.from = e.data[:0], 0
 	lines, any := 0, false
 	for {
 		line, long, err := e.readLine()
@@ -49,7 +54,7 @@ func (e *eventReader) next() (event, error) {
 				continue
 			}
 			if lines > 0 {
-				ev.data = e.data
+				ev.data = e.data[e.from:]
 			}
 			return ev, nil
 		}
@@ -58,16 +63,20 @@ func (e *eventReader) next() (event, error) {
 		case "data":
 			any = true
 			lines++
-			if ev.long = ev.long || long || len(e.data)+len(value) > e.max; ev.long {
-				value = value[:min(len(value), headSize)]
-				if len(e.data) >= headSize {
-					e.data, value = e.data[:headSize], nil
-				}
+			size := len(e.data) - e.from + len(value)
+			if ev.long = ev.long || long || size > e.max; ev.long {
+				e.addHead(value, lines > 1)
+				continue
 			}
-			if lines > 1 {
-				e.data = append(e.data, '\n')
+			if lines == 1 { // mostly there is only one: it stays where it is
+				e.data, e.line = e.line, e.data
+				e.from = len(e.data) - len(value)
+				continue
 			}
-			e.data = append(e.data, value...)
+			if e.from > 0 {
+				e.data, e.from = append(e.data[:0], e.data[e.from:]...), 0
+			}
+			e.data = append(append(e.data, '\n'), value...)
 		case "event":
 			any, ev.name = true, string(value)
 		case "id":
@@ -80,6 +89,21 @@ func (e *eventReader) next() (event, error) {
 			}
 		}
 	}
+}
+
+// addHead keeps the beginning of data that is too long.
+func (e *eventReader) addHead(value []byte, more bool) {
+	if e.from > 0 {
+		e.data, e.from = append(e.data[:0], e.data[e.from:]...), 0
+	}
+	value = value[:min(len(value), headSize)]
+	if len(e.data) >= headSize {
+		e.data, value = e.data[:headSize], nil
+	}
+	if more {
+		e.data = append(e.data, '\n')
+	}
+	e.data = append(e.data, value...)
 }
 
 func field(line []byte) (name, value []byte) {
@@ -111,6 +135,9 @@ func (e *eventReader) readLine() (line []byte, long bool, err error) {
 			piece = chunk[:end]
 		}
 		if long = long || len(e.line)+len(piece) > e.max+len("data: "); !long {
+			if room := cap(e.line) - len(e.line); room < len(piece) {
+				e.line = slices.Grow(e.line, max(len(piece), cap(e.line))) // twice as much: it may be a long line
+			}
 			e.line = append(e.line, piece...)
 		} else if len(e.line) < headSize {
 			e.line = append(e.line, piece[:min(len(piece), headSize)]...)

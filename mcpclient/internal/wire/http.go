@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -85,9 +86,9 @@ func (c *httpConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 		return nil
 	}
 	if err != nil {
-		return &rejected{err}
+		return reject(err)
 	}
-	o := order{method: http.MethodPost, url: c.url, text: out.text, accept: acceptBoth}
+	o := order{method: http.MethodPost, url: c.url, text: out.text, rest: out.rest, accept: acceptBoth}
 	if req, ok := msg.(*jsonrpc.Request); ok {
 		o.mirror = c.mirror(req, out.slot())
 	}
@@ -99,13 +100,13 @@ func (c *httpConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 		if err = c.tell(ctx, out, o); err == nil || ctx.Err() != nil {
 			return err
 		}
-		return &rejected{err}
+		return reject(err)
 	case out.method == methodListen: // the SDK does not wait for its reply
 		wanted, _ := notifications(msg.(*jsonrpc.Request).Params)
 		s := &subscription{c: c, out: out, order: o, wanted: wanted}
 		if !c.spawn(func() { s.keepListening(ctx) }) {
 			c.abandon(out)
-			return &rejected{errClosed}
+			return reject(errClosed)
 		}
 		return nil
 	}
@@ -198,40 +199,70 @@ func (c *httpConn) refusedCall(f *flight, resp *http.Response, out outgoing, o o
 		num, ok := integer(spanOr(env.id, body))
 		own := ok && num == out.call.num || !env.id.given(body) && o.mirror.revision != ""
 		if err == nil && own && env.err.given(body) {
-			return c.take(f, body, out)
+			return c.take(f, body, out, true)
 		}
 	}
 	return c.refusal(resp, body, o)
 }
 
-// json reads a reply that is the whole body.
+// json reads a reply that is the whole body. One whose length is known is read into a buffer of just that
+// size, which the result may then stay in.
 func (c *httpConn) json(ctx context.Context, f *flight, resp *http.Response, out outgoing) error {
 	defer resp.Body.Close()
-	body, err := readBody(resp, c.opts.MaxMessage)
+	var body []byte
+	var err error
+	n, max := resp.ContentLength, c.opts.MaxMessage
+	ours := n >= 0
+	switch {
+	case n > int64(max):
+		err = tooLong(max)
+	case n >= 0:
+		body = make([]byte, n)
+		_, err = io.ReadFull(resp.Body, body)
+	default:
+		piece, _ := c.bodies.Get().(*bodyPiece)
+		if piece == nil {
+			piece = new(bodyPiece)
+		}
+		defer c.bodies.Put(piece)
+		body, ours, err = readPieces(resp.Body, piece[:], max)
+	}
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		return c.orAnswered(out, redactError(fmt.Errorf("reading the reply of %s: %w", c.where(), err), c.opts.Redact))
 	}
-	return c.take(f, body, out)
+	return c.take(f, body, out, ours)
 }
 
-func readBody(resp *http.Response, max int) ([]byte, error) {
-	n := resp.ContentLength
-	if n > int64(max) {
-		return nil, tooLong(max)
+// bodyPiece is the room that a body of unknown length is read into at first.
+type bodyPiece [32 << 10]byte
+
+// readPieces reads a body of unknown length. A small one stays in the given room; of a larger one the
+// pieces are put together once, at the end, in memory of its own.
+func readPieces(r io.Reader, room []byte, max int) (body []byte, ours bool, err error) {
+	var pieces [][]byte
+	piece, n, size := room, 0, 0
+	for {
+		k, err := r.Read(piece[n:])
+		n += k
+		if size += k; size > max {
+			return nil, false, tooLong(max)
+		}
+		switch {
+		case errors.Is(err, io.EOF) && pieces == nil:
+			return piece[:n], false, nil
+		case errors.Is(err, io.EOF):
+			pieces = append(pieces, piece[:n])
+			return bytes.Join(pieces, nil), true, nil
+		case err != nil:
+			return nil, false, err
+		case n == len(piece):
+			pieces = append(pieces, piece)
+			piece, n = make([]byte, min(4*len(piece), 1<<20)), 0
+		}
 	}
-	if n >= 0 {
-		body := make([]byte, n)
-		_, err := io.ReadFull(resp.Body, body)
-		return body, err
-	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(max)+1))
-	if err == nil && len(body) > max {
-		err = tooLong(max)
-	}
-	return body, err
 }
 
 func tooLong(max int) error {
@@ -239,8 +270,8 @@ func tooLong(max int) error {
 }
 
 // take reads a body that has to hold the call's reply.
-func (c *httpConn) take(f *flight, body []byte, out outgoing) error {
-	done, err := c.acceptAll(f, body, out)
+func (c *httpConn) take(f *flight, body []byte, out outgoing, ours bool) error {
+	done, err := c.acceptAll(f, body, out, ours)
 	switch {
 	case done || !c.calls.waiting(out.call):
 		return err
@@ -251,9 +282,9 @@ func (c *httpConn) take(f *flight, body []byte, out outgoing) error {
 }
 
 // acceptAll reads a text that may be a batch.
-func (c *httpConn) acceptAll(f *flight, text []byte, out outgoing) (done bool, err error) {
+func (c *httpConn) acceptAll(f *flight, text []byte, out outgoing, ours bool) (done bool, err error) {
 	messages(text, func(m []byte) {
-		if d, e := c.accept(f, m, out); d {
+		if d, e := c.accept(f, m, out, ours); d {
 			done, err = true, e
 		}
 	})
@@ -262,8 +293,8 @@ func (c *httpConn) acceptAll(f *flight, text []byte, out outgoing) (done bool, e
 
 // accept reads one message of an answer. done says that it was the call's reply, and the error is then
 // the slot if the reply went into it.
-func (c *httpConn) accept(f *flight, text []byte, out outgoing) (done bool, err error) {
-	msg, answered, rerr := c.receive(text, out.call)
+func (c *httpConn) accept(f *flight, text []byte, out outgoing, ours bool) (done bool, err error) {
+	msg, answered, rerr := c.receive(text, out.call, ours)
 	if done, err = c.settle(f, msg, answered, out); !done && msg == nil {
 		c.unusable(text, rerr)
 	}
@@ -376,7 +407,7 @@ func (c *httpConn) follow(f *flight, resp *http.Response, out outgoing, pos *pos
 			}
 			continue
 		}
-		if done, err := c.acceptAll(f, ev.data, out); done {
+		if done, err := c.acceptAll(f, ev.data, out, false); done {
 			return true, err
 		}
 	}
@@ -405,7 +436,7 @@ func (p *position) note(ev event) {
 
 // putEvents keeps a reader for the next stream, unless a large message has blown it up.
 func (b *httpBase) putEvents(er *eventReader) {
-	if cap(er.data)+cap(er.line) > 256<<10 {
+	if cap(er.data)+cap(er.line) > maxReuse {
 		er.data, er.line = nil, nil
 	}
 	er.r.Reset(nil)

@@ -39,12 +39,13 @@ var (
 	contentJSON  = []string{typeJSON}
 	acceptBoth   = []string{typeJSON + ", " + typeEvents}
 	acceptEvents = []string{typeEvents}
+	acceptGzip   = []string{"gzip"}
 )
 
 // httpBase is what the two HTTP connections share: the client, the headers, the origin's border, and what
 // answers that are no MCP replies mean. Every request ends with the connection.
 type httpBase struct {
-	core
+	*core
 	life
 	cfg    HTTPConfig
 	url    *url.URL
@@ -53,14 +54,16 @@ type httpBase struct {
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
 	events sync.Pool // *eventReader
+	bodies sync.Pool // *bodyPiece
 
 	incoming chan jsonrpc.Message
 
 	smu       sync.Mutex
 	sessionID string
 	version   string
-	lists     []string // notifications of changes that the server has promised
-	token     string   // the last Authorization header that OAuth gave
+	lists     []string       // notifications of changes that the server has promised
+	token     string         // the last Authorization header that OAuth gave
+	shared    *sharedHeaders // of the last POST
 	parting   parting
 }
 
@@ -152,12 +155,13 @@ func port(u *url.URL) string {
 
 // send is an http.Client's work with rules of our own: redirects are followed within the origin and with
 // the same method only, so that headers stay at home and no POST becomes a GET.
-func (b *httpBase) send(f *flight, req *http.Request, text []byte) (*http.Response, error) {
+func (b *httpBase) send(f *flight, req *http.Request, o order) (*http.Response, error) {
 	for hops := 0; ; hops++ {
-		if text != nil {
-			req.ContentLength = int64(len(text))
-			req.Body = f.body(text)
-			req.GetBody = func() (io.ReadCloser, error) { return f.body(text), nil }
+		if o.text != nil {
+			req.ContentLength = int64(len(o.text) + len(o.rest[0]) + len(o.rest[1]))
+			parts := [3][]byte{o.text, o.rest[0], o.rest[1]}
+			req.Body = f.body(parts)
+			req.GetBody = func() (io.ReadCloser, error) { return f.body(parts), nil }
 		}
 		resp, err := b.trip.RoundTrip(req)
 		if err != nil {
@@ -172,6 +176,9 @@ func (b *httpBase) send(f *flight, req *http.Request, text []byte) (*http.Respon
 			return nil, err
 		}
 		if to == nil {
+			if b.own != nil {
+				decompress(resp)
+			}
 			return resp, nil
 		}
 		_ = resp.Body.Close()
@@ -222,36 +229,56 @@ func (f *flight) land() {
 	f.cancel()
 }
 
+// sentBody is a body on its way. It counts as sent from the first byte that somebody asks for.
 type sentBody struct {
-	bytes.Reader
-	f *flight
+	parts [3][]byte // what is still to be read
+	f     *flight
 }
 
-func (s *sentBody) Read(p []byte) (int, error) {
-	s.f.sent.Store(true)
-	s.f.slot.setSent(true)
-	return s.Reader.Read(p)
+func (s *sentBody) Read(p []byte) (n int, err error) {
+	s.note()
+	for i := range s.parts {
+		k := copy(p[n:], s.parts[i])
+		s.parts[i] = s.parts[i][k:]
+		n += k
+	}
+	if n == 0 && len(p) > 0 {
+		return 0, io.EOF
+	}
+	return n, nil
 }
 
-func (s *sentBody) WriteTo(w io.Writer) (int64, error) {
+func (s *sentBody) WriteTo(w io.Writer) (n int64, err error) {
+	s.note()
+	for i, part := range s.parts {
+		if len(part) == 0 {
+			continue
+		}
+		k, err := w.Write(part)
+		n += int64(k)
+		s.parts[i] = part[k:]
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+func (s *sentBody) note() {
 	s.f.sent.Store(true)
 	s.f.slot.setSent(true)
-	return s.Reader.WriteTo(w)
 }
 
 func (s *sentBody) Close() error { return nil }
 
-func (f *flight) body(text []byte) io.ReadCloser {
-	s := &sentBody{f: f}
-	s.Reset(text)
-	return s
-}
+func (f *flight) body(parts [3][]byte) io.ReadCloser { return &sentBody{parts, f} }
 
 // order says what to ask the server for.
 type order struct {
 	method string
 	url    *url.URL
-	text   []byte // body; nil: none
+	text   []byte    // body; nil: none
+	rest   [2][]byte // what follows in it
 	accept []string
 	lastID string // resume after this event
 	mirror mirror
@@ -280,19 +307,16 @@ func (b *httpBase) do(ctx context.Context, f *flight, o order) (*http.Response, 
 }
 
 func (b *httpBase) once(ctx context.Context, f *flight, o order) (*http.Response, *http.Request, error) {
-	req := newRequest(f.ctx, o)
-	err := b.setHeaders(ctx, req, o)
-	if err == nil && b.cfg.OAuth != nil {
-		err = b.setToken(ctx, req.Header)
-	}
+	h, err := b.headers(ctx, o)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
 		return nil, nil, redactError(fmt.Errorf("%w: headers for %s: %w", toolsource.ErrNotReached, b.where(), err), b.opts.Redact)
 	}
+	req := newRequest(f.ctx, o, h)
 	for try := 0; ; try++ {
-		resp, err := b.send(f, req, o.text)
+		resp, err := b.send(f, req, o)
 		if err == nil {
 			return resp, req, nil
 		}
@@ -306,89 +330,6 @@ func (b *httpBase) once(ctx context.Context, f *flight, o order) (*http.Response
 // by the end of another one: net/http may hand on a connection after an answer without a body and then
 // close it because the context of the first request ended at that moment.
 const maxForeignCancels = 3
-
-// setHeaders sets what the host wants, and then what the protocol does.
-func (b *httpBase) setHeaders(ctx context.Context, req *http.Request, o order) error {
-	h := req.Header
-	if b.cfg.Headers != nil {
-		extra, err := b.cfg.Headers(ctx)
-		if err != nil {
-			return err
-		}
-		for k, v := range extra {
-			h[http.CanonicalHeaderKey(k)] = append([]string(nil), v...)
-		}
-		if host := h.Get("Host"); host != "" {
-			req.Host = host
-		}
-	}
-	if u := req.URL.User; u != nil && h.Get("Authorization") == "" {
-		password, _ := u.Password()
-		req.SetBasicAuth(u.Username(), password)
-	}
-	if o.text != nil {
-		h["Content-Type"] = contentJSON
-	}
-	if o.accept != nil {
-		h["Accept"] = o.accept
-	}
-	if o.lastID != "" {
-		h[headerEventID] = []string{o.lastID}
-	}
-	defer o.mirror.set(h)
-	b.smu.Lock()
-	defer b.smu.Unlock()
-	if b.sessionID != "" {
-		h[headerSession] = []string{b.sessionID}
-	}
-	if b.version != "" {
-		h[headerVersion] = []string{b.version}
-	}
-	return nil
-}
-
-// setToken asks for a token on a goroutine of its own, since a token source knows no context.
-func (b *httpBase) setToken(ctx context.Context, h http.Header) error {
-	type answer struct {
-		kind, token string
-		err         error
-	}
-	got := make(chan answer, 1)
-	started := b.spawn(func() {
-		ts, err := b.cfg.OAuth.TokenSource(ctx)
-		if err != nil || ts == nil {
-			got <- answer{err: err}
-			return
-		}
-		t, err := ts.Token()
-		if err != nil {
-			got <- answer{err: err}
-			return
-		}
-		got <- answer{t.Type(), t.AccessToken, nil}
-	})
-	if !started {
-		return errClosed
-	}
-	select {
-	case a := <-got:
-		if a.err != nil {
-			return fmt.Errorf("%w: %w", toolsource.ErrNeedsAuth, a.err)
-		}
-		if a.token != "" {
-			auth := a.kind + " " + a.token
-			h.Set("Authorization", auth)
-			b.smu.Lock()
-			b.token = auth
-			b.smu.Unlock()
-		}
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-b.ctx.Done():
-		return errClosed
-	}
-}
 
 // sendError says what a failed request means, without its URL.
 func (b *httpBase) sendError(ctx context.Context, f *flight, o order, err error) error {
@@ -451,25 +392,26 @@ func (b *httpBase) leave(lost bool) {
 func (b *httpBase) sayGoodbye() {
 	ctx, cancel := context.WithTimeout(context.Background(), min(deleteTime, b.opts.CloseBound/2))
 	defer cancel()
-	req := newRequest(ctx, order{method: http.MethodDelete, url: b.url})
-	if err := b.setHeaders(ctx, req, order{}); err != nil {
+	o := order{method: http.MethodDelete, url: b.url}
+	h, err := b.headers(ctx, o)
+	if err != nil {
 		return
 	}
-	b.smu.Lock()
-	if b.token != "" {
-		req.Header["Authorization"] = []string{b.token} // the last one has to do: fetching one may take long
-	}
-	b.smu.Unlock()
-	if resp, err := b.send(nil, req, nil); err == nil {
+	req := newRequest(ctx, o, h)
+	if resp, err := b.send(nil, req, o); err == nil {
 		_ = resp.Body.Close()
 	}
 }
 
 func bufioReader() *bufio.Reader { return bufio.NewReaderSize(nil, firstBuffer) }
 
-func newRequest(ctx context.Context, o order) *http.Request {
+func newRequest(ctx context.Context, o order, h http.Header) *http.Request {
+	host := h.Get("Host")
+	if host == "" {
+		host = o.url.Host
+	}
 	return (&http.Request{
-		Method: o.method, URL: o.url, Host: o.url.Host, Header: make(http.Header, 8),
+		Method: o.method, URL: o.url, Host: host, Header: h,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(ctx)
 }

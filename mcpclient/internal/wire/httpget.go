@@ -189,7 +189,7 @@ func (c *httpConn) getStream(pos *position) (heard, again bool) {
 			c.other(f, msg, answered)
 		default:
 			messages(ev.data, func(m []byte) {
-				msg, answered, err := c.receive(m, nil)
+				msg, answered, err := c.receive(m, nil, false)
 				c.other(f, msg, answered)
 				if msg == nil {
 					c.unusable(m, err)

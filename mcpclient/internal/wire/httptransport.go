@@ -25,6 +25,7 @@ func newTransport(cfg HTTPConfig) *http.Transport {
 		IdleConnTimeout:     idleTime,
 		TLSHandshakeTimeout: tlsHandshake,
 		ForceAttemptHTTP2:   true,
+		DisableCompression:  true, // see decompress
 	}
 	if cfg.TLS != nil {
 		t.TLSClientConfig = cfg.TLS.Clone() // net/http writes to it

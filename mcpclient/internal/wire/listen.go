@@ -145,7 +145,7 @@ const (
 
 func (s *subscription) message(f *flight, text []byte) int {
 	c := s.c
-	msg, answered, err := c.receive(text, s.out.call)
+	msg, answered, err := c.receive(text, s.out.call, false)
 	if msg == nil {
 		c.unusable(text, err)
 		return listenNothing
@@ -176,7 +176,7 @@ func (s *subscription) message(f *flight, text []byte) int {
 // changed tells the SDK and the host of changes that nobody could tell us of.
 func (c *httpConn) changed(f *flight, methods []string) {
 	for _, m := range methods {
-		msg, _, _ := c.receive([]byte(`{"jsonrpc":"2.0","method":"`+m+`"}`), nil)
+		msg, _, _ := c.receive([]byte(`{"jsonrpc":"2.0","method":"`+m+`"}`), nil, true)
 		c.other(f, msg, nil)
 	}
 }

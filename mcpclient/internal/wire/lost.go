@@ -58,7 +58,7 @@ func (b *httpBase) asked(ctx context.Context, out outgoing, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	return &rejected{err}
+	return reject(err)
 }
 
 // lose ends the connection as soon as no call is in the air, or after a moment.

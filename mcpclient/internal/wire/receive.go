@@ -19,8 +19,9 @@ var (
 
 // receive reads one message. msg is what the SDK is to get, nil for nothing; answered is the call whose
 // reply it was. A message that cannot be used is an error, and costs at most the call it names. own is the
-// call whose very answer the text is, for an error reply that does not name it; nil: unknown.
-func (c *core) receive(text []byte, own *call) (msg jsonrpc.Message, answered *call, err error) {
+// call whose very answer the text is, for an error reply that does not name it; nil: unknown. ours says that
+// the text stays as it is, so that what is kept of it need not be copied.
+func (c *core) receive(text []byte, own *call, ours bool) (msg jsonrpc.Message, answered *call, err error) {
 	env, err := scan(text)
 	if err != nil {
 		return c.malformed(text, env, own, err)
@@ -31,7 +32,7 @@ func (c *core) receive(text []byte, own *call) (msg jsonrpc.Message, answered *c
 	}
 	if !env.result.absent() || !env.err.absent() || !env.version.absent() {
 		if to := c.addressee(text, env, own); to != nil {
-			return c.reply(text, env, to), to, nil
+			return c.reply(text, env, to, ours), to, nil
 		}
 		if env.version.absent() {
 			return nil, nil, errNoise
@@ -75,14 +76,17 @@ func (c *core) addressee(text []byte, env envelope, own *call) *call {
 }
 
 // reply leads a reply to its slot, or to the SDK.
-func (c *core) reply(text []byte, env envelope, to *call) jsonrpc.Message {
+func (c *core) reply(text []byte, env envelope, to *call, ours bool) jsonrpc.Message {
 	switch {
 	case env.err.given(text):
 		return c.failed(to, env.err.of(text))
 	case env.result.absent():
 		return c.bad(to, fmt.Errorf("%w: a reply with neither result nor error", toolsource.ErrProtocol))
 	}
-	result := bytes.Clone(env.result.of(text))
+	result := env.result.of(text)
+	if !ours {
+		result = bytes.Clone(result)
+	}
 	if c.greeted != nil && (to.method == methodInitialize || to.method == methodDiscover) {
 		c.greeted(to, result)
 	}

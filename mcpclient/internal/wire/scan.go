@@ -25,7 +25,8 @@ func (s span) given(text []byte) bool { return !s.absent() && !s.null(text) }
 type envelope struct {
 	version, id, method, params, result, err span
 	inputRequests                            span // the member of result; null counts as absent
-	name, uri, arguments, revision           span // of params on their own: the members, and that of their _meta
+	name, uri, arguments, meta               span // of params on their own
+	revision, token                          span // the members of their _meta
 }
 
 var errDepth = fmt.Errorf("nested more than %d deep", maxDepth)
@@ -129,9 +130,12 @@ func (env *envelope) paramsMember(s *scanner, name []byte, depth int) error {
 	case "arguments":
 		into = &env.arguments
 	case "_meta":
-		env.revision = span{}
-		if s.pos < len(s.b) && s.b[s.pos] == '{' {
-			return s.members(depth+1, inMeta, env)
+		env.revision, env.token = span{}, span{}
+		into = &env.meta
+		if start := s.pos; start < len(s.b) && s.b[start] == '{' {
+			err := s.members(depth+1, inMeta, env)
+			env.meta = span{start, s.pos}
+			return err
 		}
 	}
 	return s.valueInto(depth, into)
@@ -139,8 +143,11 @@ func (env *envelope) paramsMember(s *scanner, name []byte, depth int) error {
 
 func (env *envelope) metaMember(s *scanner, name []byte, depth int) error {
 	var into *span
-	if string(name) == metaRevision {
+	switch string(name) {
+	case metaRevision:
 		into = &env.revision
+	case "progressToken":
+		into = &env.token
 	}
 	return s.valueInto(depth, into)
 }

@@ -130,7 +130,7 @@ func FuzzReceive(f *testing.F) {
 		to := &call{num: 1, method: methodCallTool, slot: s}
 		s.begin(1)
 		c.calls.add(to)
-		msg, answered, err := c.receive(text, nil)
+		msg, answered, err := c.receive(text, nil, false)
 		if answered != nil && (answered != to || msg == nil || c.calls.len() != 0) || answered == nil && c.calls.len() != 1 {
 			t.Fatalf("%q: %v %v", text, msg, answered)
 		}

@@ -142,7 +142,7 @@ func (c *sseConn) Read(context.Context) (jsonrpc.Message, error) {
 			continue
 		}
 		messages(ev.data, func(m []byte) {
-			msg, answered, err := c.receive(m, nil)
+			msg, answered, err := c.receive(m, nil, false)
 			c.keep(msg, answered)
 			if msg == nil {
 				c.unusable(m, err)
@@ -169,7 +169,7 @@ func (c *sseConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 		return nil
 	}
 	if err != nil {
-		return &rejected{err}
+		return reject(err)
 	}
 	if out.call == nil {
 		f := c.takeoff(ctx, nil)
@@ -177,7 +177,7 @@ func (c *sseConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 		if err = c.post(ctx, f, out); err == nil || ctx.Err() != nil {
 			return err
 		}
-		return &rejected{err}
+		return reject(err)
 	}
 	if err = c.asks(); err == nil {
 		err = c.ask(ctx, out)
@@ -214,7 +214,7 @@ func (c *sseConn) ask(ctx context.Context, out outgoing) error {
 }
 
 func (c *sseConn) post(ctx context.Context, f *flight, out outgoing) error {
-	o := order{method: http.MethodPost, url: c.endpoint, text: out.text}
+	o := order{method: http.MethodPost, url: c.endpoint, text: out.text, rest: out.rest}
 	resp, err := c.do(ctx, f, o)
 	if err != nil {
 		return err

@@ -152,7 +152,7 @@ func (e *ExitError) Error() string {
 // ours are one that watches the child, one that drains its standard error, and one that writes while lines
 // wait.
 type stdioConn struct {
-	core
+	*core
 	life
 	proc    *procgroup.Process
 	w       lineWriter
@@ -165,6 +165,7 @@ type stdioConn struct {
 
 func newStdioConn(proc *procgroup.Process, o Options) *stdioConn {
 	c := &stdioConn{core: newCore(o), life: newLife(), proc: proc, eof: make(chan struct{})}
+	c.reuses = true
 	c.w.f = proc.Stdin
 	c.lines = lineReader{r: proc.Stdout, max: c.opts.MaxMessage}
 	c.spawn(c.watch)
@@ -190,10 +191,11 @@ func (c *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 		return nil
 	}
 	if err != nil {
-		return &rejected{err}
+		return reject(err)
 	}
 	err = c.w.write(ctx, append(out.text, '\n'), out.slot())
 	if err == nil {
+		c.left(out)
 		return nil
 	}
 	c.abandon(out)
@@ -245,7 +247,7 @@ func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 		case line[0] == '[':
 			c.batch(line)
 		default:
-			msg, _, err = c.receive(line, nil)
+			msg, _, err = c.receive(line, nil, false)
 			if msg == nil {
 				c.unusable(line, err)
 			}
@@ -263,7 +265,7 @@ func (c *stdioConn) batch(line []byte) {
 	n := 0
 	err := elements(line, func(e []byte) {
 		n++
-		msg, _, err := c.receive(e, nil)
+		msg, _, err := c.receive(e, nil, false)
 		if msg != nil {
 			c.backlog = append(c.backlog, msg)
 		} else {

@@ -353,7 +353,7 @@ func TestCanaryTappedCallIsLight(t *testing.T) {
 		}
 	}
 	runtime.ReadMemStats(&after)
-	if per := (after.TotalAlloc - before.TotalAlloc) / n; per > 4096 {
+	if per := (after.TotalAlloc - before.TotalAlloc) / n; per > 1536 {
 		t.Fatalf("%d bytes a call", per)
 	} else {
 		t.Logf("%d bytes a call", per)

@@ -94,10 +94,8 @@ func closed(t testing.TB, c Conn) {
 
 // call is what mcpclient does: arguments around the SDK, the reply around it too.
 func (p *peer) call(ctx context.Context, name, args string) (*Slot, error) {
-	s := &Slot{Args: []byte(args)}
-	params := &mcp.CallToolParams{Name: name, Arguments: Marker}
-	params.SetProgressToken("tok")
-	_, err := p.CallTool(WithSlot(ctx, s), params)
+	s := &Slot{Args: []byte(args), Token: "tok"}
+	_, err := p.CallTool(WithSlot(ctx, s), &mcp.CallToolParams{Name: name, Arguments: Marker})
 	var got *Slot
 	if errors.As(err, &got) && got == s {
 		if s.RPC != nil {

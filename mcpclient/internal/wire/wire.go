@@ -36,6 +36,9 @@ var Marker = json.RawMessage(`{"\u0000slot":0}`)
 // and never after; the others are the caller's.
 type Slot struct {
 	Args []byte // one line of valid JSON to send in place of Marker; nil: the params are sent as they are
+	// Token is put into the params' _meta as the progress token, unless they have one: lighter than a _meta
+	// of the SDK's. "": none.
+	Token string
 	// HeaderParams are those of the tool that is called, as its listing says them. Only HTTP from revision
 	// 2026-07-28 on looks at them, in each round of the call, and repeats what Args hold. A server refuses
 	// a call that lacks a header with RPC error CodeHeaderMismatch, undone: list the tools again, and retry.
