@@ -578,3 +578,23 @@ func TestCase75AuthAndRedirects(t *testing.T) {
 		t.Errorf("%d requests reached the other origin", n)
 	}
 }
+
+// Notifications that nobody wants cost nothing later: a flood of them does not hold up Close.
+func TestFloodOfNotificationsDoesNotHoldUpClose(t *testing.T) {
+	for _, tool := range []string{"chatter", "storm"} {
+		s, _ := serve(t, mcptest.Stdio, mcptest.Behaviour{})
+		if err := s.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		_, err := s.Call(ctx, tool, map[string]any{"n": 1000000}, mcpclient.CallOptions{})
+		cancel()
+		if !errors.Is(err, toolsource.ErrTimeout) {
+			t.Errorf("%s: %v", tool, err)
+		}
+		begin := time.Now()
+		if err := s.Close(); err != nil || time.Since(begin) > time.Second {
+			t.Errorf("%s: Close after %v: %v", tool, time.Since(begin), err)
+		}
+	}
+}
