@@ -34,7 +34,7 @@ func anywhere() []Fault {
 		{Name: "list change drizzle", Why: "Case 51: a list change every 2 ms, for ever.", Behaviour: Behaviour{Stream: true, ListStorm: 2 * time.Millisecond}, Ends: Answered},
 		{Name: "list change drizzle, mute tool", Why: "Case 51: the same during a call that never returns.", Behaviour: Behaviour{Stream: true, ListStorm: 2 * time.Millisecond}, Tool: "mute", Ends: Unending},
 		{Name: "list awaited in a call", Why: "Case 52: the server answers the call only once it was listed again.", Behaviour: events(Behaviour{Stream: true}), Tool: "await_list", Ends: Answered},
-		{Name: "pings in a call", Why: "(a) A blocked notification handler makes the server's pings hang, and it drops the client.", Behaviour: events(Behaviour{}), Tool: "pings", Args: map[string]any{"n": 100}, Ends: Answered},
+		{Name: "pings in a call", Why: "(a) A blocked notification handler makes the server's pings hang, and it drops the client.", Behaviour: events(Behaviour{}), Tool: "pings", Args: map[string]any{"n": 20}, Ends: Answered},
 		{Name: "requests in a call", Why: "Case 64: requests that the client does not serve, with ids that it uses itself.", Behaviour: events(Behaviour{}), Tool: "ask", Ends: Answered},
 		{Name: "chatter", Why: "(h) 20,000 notifications in one call: the SDK's queue of them has no bound.", Behaviour: events(Behaviour{}), Tool: "chatter", Args: map[string]any{"n": 20000}, Ends: Either, Heavy: true},
 		{Name: "late reply", Why: "Case 66: the reply comes 400 ms after the call, though it was cancelled.", Tool: "late", Args: map[string]any{"ms": 400}, Ends: Unending},
