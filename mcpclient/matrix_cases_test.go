@@ -470,6 +470,31 @@ func TestCase70SessionLost(t *testing.T) {
 	}
 }
 
+// A call that runs while another one learns that the session is lost may have run: the refusal is not its own.
+func TestCase70LostUnderAnotherCall(t *testing.T) {
+	journal := filepath.Join(t.TempDir(), "journal")
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := serve(t, mcptest.Memory, mcptest.Behaviour{Journal: journal, HTTP: []mcptest.HTTPFault{{From: 2, Count: 1, Status: 404}}})
+		if err := s.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			_, err := s.Call(t.Context(), "record", map[string]any{"token": "a", "ms": 1000}, mcpclient.CallOptions{})
+			var e *toolsource.CallError
+			if !errors.As(err, &e) || e.Kind != toolsource.KindOutcomeUnknown || !e.MayHaveRun || errors.Is(err, toolsource.ErrNotReached) {
+				t.Errorf("the call that ran: %v", err)
+			}
+		})
+		time.Sleep(50 * time.Millisecond)
+		echoes(t, s)
+		wg.Wait()
+	})
+	if n := lines(t, journal, "record a"); n != 1 {
+		t.Errorf("ran %d times", n)
+	}
+}
+
 func TestCase73LegacySSE(t *testing.T) {
 	for _, status := range []int{200, 202} {
 		s, _ := serve(t, mcptest.SSE, mcptest.Behaviour{HTTP: []mcptest.HTTPFault{{Status: status, Header: map[string]string{"Content-Type": "text/html"}, Body: "<p>fine{reply}</p>"}}})

@@ -23,7 +23,6 @@ import (
 const (
 	schedules  = 200 // with the race detector; a quarter of them without
 	sideBySide = 10
-	seedName   = "MATRIX_SEED" // repeats a run
 )
 
 // TestRandomFaultSchedules runs programs against real children that are killed, stopped, woken and closed at
@@ -103,12 +102,6 @@ type schedule struct {
 
 	tally  // mu guards also what follows
 	writes []written
-}
-
-// written is a call that takes effect, and what its caller was told.
-type written struct {
-	token string
-	err   error
 }
 
 func (s *schedule) wrong(format string, args ...any) {
