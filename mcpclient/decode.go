@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
+	"strings"
 
 	"github.com/toolsource/toolsource"
 )
@@ -30,24 +30,31 @@ func (d *decoded) note(format string, args ...any) {
 // result. This is the only place that reads results.
 func decodeResult(raw []byte, unwrap bool) (decoded, error) {
 	var d decoded
-	m, err := object(raw)
-	if err != nil {
-		return d, fmt.Errorf("the result of the call %w", err)
+	t, err := parseJSON(raw)
+	switch {
+	case len(bytes.TrimSpace(raw)) == 0:
+		return d, errors.New("the result of the call is empty, want an object")
+	case err != nil:
+		return d, fmt.Errorf("the result of the call does not parse: %w", err)
+	case t.kind() != '{':
+		return d, fmt.Errorf("the result of the call is %s, want an object", clip(t))
 	}
-	d.readMembers(m, unwrap)
+	var room [8]member
+	d.readMembers(t.members(room[:0]), unwrap)
 	return d, nil
 }
 
-func (d *decoded) readMembers(m map[string]json.RawMessage, unwrap bool) {
-	if legacy, ok := m["toolResult"]; ok && !present(m["content"]) && !present(m["structuredContent"]) {
+func (d *decoded) readMembers(m members, unwrap bool) {
+	content, structured := m.get("content"), m.get("structuredContent")
+	if legacy := m.get("toolResult"); legacy != "" && !content.present() && !structured.present() {
 		d.readLegacy(m, legacy, unwrap)
 		return
 	}
-	d.isError = d.readFlag(m["isError"])
-	d.readMeta(m["_meta"])
-	values := d.readContent(m["content"])
-	if structured := m["structuredContent"]; present(structured) {
-		d.result.Value = exact(structured)
+	d.isError = d.readFlag(m.get("isError"))
+	d.readMeta(m.get("_meta"))
+	values := d.readContent(content)
+	if structured.present() {
+		d.result.Value = structured.value()
 		if in, ok := d.result.Value.(map[string]any); ok && unwrap && len(in) == 1 {
 			if x, ok := in["result"]; ok {
 				d.result.Value = x
@@ -59,42 +66,42 @@ func (d *decoded) readMembers(m map[string]json.RawMessage, unwrap bool) {
 }
 
 // readLegacy reads the form of the first protocol revisions: the result stands in a member of its own.
-func (d *decoded) readLegacy(m map[string]json.RawMessage, legacy json.RawMessage, unwrap bool) {
+func (d *decoded) readLegacy(m members, legacy jsonText, unwrap bool) {
 	d.note("the result has the old form toolResult")
-	if in, err := object(legacy); err == nil && (present(in["content"]) || present(in["structuredContent"])) {
+	if in := legacy.members(nil); in.get("content").present() || in.get("structuredContent").present() {
 		for _, k := range []string{"isError", "_meta"} {
-			if _, ok := in[k]; !ok && m[k] != nil {
-				in[k] = m[k]
+			if v := m.get(k); in.get(k) == "" && v != "" {
+				in = append(in, member{k, v})
 			}
 		}
 		d.readMembers(in, unwrap)
 		return
 	}
-	d.isError = d.readFlag(m["isError"])
-	d.readMeta(m["_meta"])
-	if present(legacy) {
-		d.result.Value = exact(legacy)
+	d.isError = d.readFlag(m.get("isError"))
+	d.readMeta(m.get("_meta"))
+	if legacy.present() {
+		d.result.Value = legacy.value()
 	}
 }
 
 // readFlag reads isError. Whatever is neither true nor false counts as an error, so that no failure passes
 // for a success.
-func (d *decoded) readFlag(raw json.RawMessage) bool {
-	switch string(raw) {
+func (d *decoded) readFlag(t jsonText) bool {
+	switch t {
 	case "", "null", "false":
 		return false
 	case "true":
 		return true
 	}
-	d.note("isError is %s, which is no boolean; taken as an error", clip(raw))
+	d.note("isError is %s, which is no boolean; taken as an error", clip(t))
 	return true
 }
 
-func (d *decoded) readMeta(raw json.RawMessage) {
-	if !present(raw) {
+func (d *decoded) readMeta(t jsonText) {
+	if !t.present() {
 		return
 	}
-	if m, ok := exact(raw).(map[string]any); ok {
+	if m, ok := t.value().(map[string]any); ok {
 		d.result.Meta = m
 		return
 	}
@@ -102,33 +109,29 @@ func (d *decoded) readMeta(raw json.RawMessage) {
 }
 
 // readContent reads the blocks, and the value of each.
-func (d *decoded) readContent(raw json.RawMessage) (values []any) {
-	if !present(raw) {
+func (d *decoded) readContent(t jsonText) (values []any) {
+	if !t.present() {
 		return nil
 	}
-	var blocks []json.RawMessage
-	switch raw[0] {
-	case '[':
-		if err := json.Unmarshal(raw, &blocks); err != nil {
-			d.note("content does not parse")
-			return nil
-		}
-	default:
+	if t.kind() != '[' {
 		d.note("content is no list; taken as one block")
-		blocks = []json.RawMessage{raw}
+		return d.readOne(t, nil)
 	}
-	d.result.Content = make([]toolsource.Content, len(blocks))
-	values = make([]any, len(blocks))
-	for i, b := range blocks {
-		c, v, err := readBlock(b)
-		if err != nil {
-			d.note("content block %d %v; kept raw", i+1, err)
-			c = toolsource.Content{Type: c.Type, MIMEType: c.MIMEType, Raw: bytes.Clone(b)}
-			v = exact(b)
-		}
-		d.result.Content[i], values[i] = c, v
-	}
+	values = []any{}
+	d.result.Content = []toolsource.Content{}
+	t.elements(func(b jsonText) { values = d.readOne(b, values) })
 	return values
+}
+
+func (d *decoded) readOne(b jsonText, values []any) []any {
+	c, v, err := readBlock(b)
+	if err != nil {
+		d.note("content block %d %v; kept raw", len(values)+1, err)
+		c = toolsource.Content{Type: c.Type, MIMEType: c.MIMEType, Raw: []byte(b)}
+		v = b.value()
+	}
+	d.result.Content = append(d.result.Content, c)
+	return append(values, v)
 }
 
 // contentValue is what a program sees of blocks: of one text its string, of several a list of strings, of
@@ -147,11 +150,12 @@ const octetStream = "application/octet-stream"
 
 // readBlock reads one block, and the value of it: a string, a Blob or a map. With an error, the block has
 // only what could be read.
-func readBlock(raw json.RawMessage) (c toolsource.Content, v any, err error) {
-	m, err := object(raw)
-	if err != nil {
+func readBlock(t jsonText) (c toolsource.Content, v any, err error) {
+	if err := wantObject(t); err != nil {
 		return c, nil, err
 	}
+	var room [8]member
+	m := t.members(room[:0])
 	var f fields
 	c.Type = toolsource.ContentType(f.text(m, "type"))
 	c.Annotations = f.object(m, "annotations")
@@ -171,26 +175,28 @@ func readBlock(raw json.RawMessage) (c toolsource.Content, v any, err error) {
 		c.Name, c.Title, c.Description = f.text(m, "name"), f.text(m, "title"), f.text(m, "description")
 		c.MIMEType = f.mimeType(m, "")
 		c.Size = f.size(m)
-		v = exact(raw)
+		v = t.value()
 	case "":
 		f.fail("has no type")
 	default:
-		f.fail("has the unknown type %q", clip([]byte(c.Type)))
+		f.fail("has the unknown type %q", clip(jsonText(c.Type)))
 	}
 	return c, v, f.err
 }
 
-func readResource(c *toolsource.Content, m map[string]json.RawMessage, f *fields) any {
-	r, err := object(m["resource"])
-	if err != nil {
+func readResource(c *toolsource.Content, m members, f *fields) any {
+	t := m.get("resource")
+	if err := wantObject(t); err != nil {
 		f.fail("has a resource that %v", err)
 		return nil
 	}
+	var room [8]member
+	r := t.members(room[:0])
 	c.URI = f.text(r, "uri")
 	if meta := f.meta(r); c.Meta == nil {
 		c.Meta = meta
 	}
-	if present(r["blob"]) {
+	if r.get("blob").present() {
 		c.MIMEType = f.mimeType(r, octetStream)
 		c.Data = f.bytes(r, "blob")
 		return toolsource.Blob{MIMEType: c.MIMEType, URI: c.URI, Data: c.Data}
@@ -214,60 +220,63 @@ func (f *fields) fail(format string, args ...any) {
 }
 
 // text is a string member, "" if it is absent or null.
-func (f *fields) text(m map[string]json.RawMessage, key string) string {
-	raw := m[key]
-	if !present(raw) {
+func (f *fields) text(m members, key string) string {
+	t := m.get(key)
+	if !t.present() {
 		return ""
 	}
-	var s string
-	if raw[0] != '"' || json.Unmarshal(raw, &s) != nil {
+	s, ok := t.str()
+	if !ok {
 		f.fail("has a member %s that is no string", key)
 	}
 	return s
 }
 
 // need is a string member that has to be there.
-func (f *fields) need(m map[string]json.RawMessage, key string) string {
-	if !present(m[key]) {
+func (f *fields) need(m members, key string) string {
+	if !m.get(key).present() {
 		f.fail("has no %s", key)
 	}
 	return f.text(m, key)
 }
 
-func (f *fields) mimeType(m map[string]json.RawMessage, absent string) string {
+func (f *fields) mimeType(m members, absent string) string {
 	if t := f.text(m, "mimeType"); t != "" {
 		return t
 	}
 	return absent
 }
 
-func (f *fields) object(m map[string]json.RawMessage, key string) json.RawMessage {
-	raw := m[key]
-	if !present(raw) {
+func (f *fields) object(m members, key string) json.RawMessage {
+	t := m.get(key)
+	if !t.present() {
 		return nil
 	}
-	if raw[0] != '{' {
+	if t.kind() != '{' {
 		f.fail("has a member %s that is no object", key)
 		return nil
 	}
-	return bytes.Clone(raw)
+	return json.RawMessage(t)
 }
 
-func (f *fields) meta(m map[string]json.RawMessage) map[string]any {
-	raw := f.object(m, "_meta")
-	if raw == nil {
+func (f *fields) meta(m members) map[string]any {
+	t := m.get("_meta")
+	if !t.present() {
 		return nil
 	}
-	v, _ := exact(raw).(map[string]any)
+	v, ok := t.value().(map[string]any)
+	if !ok {
+		f.fail("has a member _meta that is no object")
+	}
 	return v
 }
 
-func (f *fields) size(m map[string]json.RawMessage) *int64 {
-	raw := m["size"]
-	if !present(raw) {
+func (f *fields) size(m members) *int64 {
+	t := m.get("size")
+	if !t.present() {
 		return nil
 	}
-	n, err := strconv.ParseInt(string(raw), 10, 64)
+	n, err := strconv.ParseInt(string(t), 10, 64)
 	if err != nil {
 		f.fail("has a size that is no integer")
 		return nil
@@ -276,7 +285,7 @@ func (f *fields) size(m map[string]json.RawMessage) *int64 {
 }
 
 // bytes reads base64, padded or not, in either alphabet. It is never nil where there is no error.
-func (f *fields) bytes(m map[string]json.RawMessage, key string) []byte {
+func (f *fields) bytes(m members, key string) []byte {
 	s := f.need(m, key)
 	if f.err != nil {
 		return nil
@@ -290,55 +299,24 @@ func (f *fields) bytes(m map[string]json.RawMessage, key string) []byte {
 	return nil
 }
 
-// present reports whether a member is there and not null.
-func present(raw json.RawMessage) bool { return len(raw) > 0 && !bytes.Equal(raw, []byte("null")) }
-
-// object reads the members of an object, keys as they are written: encoding/json would match a struct's
-// fields whatever their case.
-func object(raw []byte) (map[string]json.RawMessage, error) {
-	raw = bytes.TrimLeft(raw, " \t\r\n")
-	if len(raw) == 0 {
-		return nil, errors.New("is empty, want an object")
+// wantObject says what is there instead of an object; nil: an object.
+func wantObject(t jsonText) error {
+	switch t.kind() {
+	case '{':
+		return nil
+	case 0:
+		return errors.New("is empty, want an object")
 	}
-	if raw[0] != '{' {
-		return nil, fmt.Errorf("is %s, want an object", clip(raw))
-	}
-	var m map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return nil, fmt.Errorf("does not parse: %w", err)
-	}
-	return m, nil
+	return fmt.Errorf("is %s, want an object", clip(t))
 }
 
-// exact reads any JSON into the types of a Result's Value: integers are int64 where they fit, else
-// json.Number. What does not parse is nil.
+// exact reads any JSON into the types of a Result's Value. What does not parse is nil.
 func exact(raw []byte) any {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var v any
-	if dec.Decode(&v) != nil {
+	t, err := parseJSON(raw)
+	if err != nil {
 		return nil
 	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil
-	}
-	return exactNumbers(v)
-}
-
-func exactNumbers(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		return exactNumber(v)
-	case []any:
-		for i, e := range v {
-			v[i] = exactNumbers(e)
-		}
-	case map[string]any:
-		for k, e := range v {
-			v[k] = exactNumbers(e)
-		}
-	}
-	return v
+	return t.value()
 }
 
 func exactNumber(n json.Number) any {
@@ -358,10 +336,10 @@ func exactNumber(n json.Number) any {
 }
 
 // clip shortens a server's text for a message.
-func clip(raw []byte) string {
+func clip(t jsonText) string {
 	const most = 60
-	if len(raw) <= most {
-		return string(bytes.ToValidUTF8(raw, nil))
+	if len(t) <= most {
+		return strings.ToValidUTF8(string(t), "")
 	}
-	return string(bytes.ToValidUTF8(raw[:most], nil)) + "..."
+	return strings.ToValidUTF8(string(t[:most]), "") + "..."
 }

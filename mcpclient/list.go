@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/toolsource/toolsource/grade"
@@ -96,7 +97,7 @@ func (r *listReader) readAll(ctx context.Context, page pager) (Listing, error) {
 		}
 		if seen[next] {
 			if next != "" { // what came twice comes from the loop, and is no fault of the tools
-				r.problem("", 0, false, fmt.Sprintf("cursor did not advance: %q came again after %d pages", clip([]byte(next)), n), "tell the server's author")
+				r.problem("", 0, false, fmt.Sprintf("cursor did not advance: %q came again after %d pages", clip(jsonText(next)), n), "tell the server's author")
 				break
 			}
 			r.listing.Problems = append(r.listing.Problems, repeats...)
@@ -130,23 +131,22 @@ func (r *listReader) newProblem(tool string, index int, leftOut bool, reason, re
 // readPage reads one raw result of tools/list: its tools, its next cursor ("": none), and the problems of
 // tools that an earlier place has already.
 func (r *listReader) readPage(raw json.RawMessage) (next string, repeats []error, err error) {
-	m, err := object(raw)
+	t, err := parseJSON(raw)
 	if err != nil {
+		return "", nil, fmt.Errorf("server %q: the result of tools/list does not parse: %w", r.server, err)
+	}
+	if err := wantObject(t); err != nil {
 		return "", nil, fmt.Errorf("server %q: the result of tools/list %w", r.server, err)
 	}
-	tools := m["tools"]
-	if !present(tools) {
+	m := t.members(nil)
+	tools := m.get("tools")
+	switch {
+	case !tools.present():
 		r.problem("", 0, false, "tools is missing or null; taken as no tools", "tell the server's author")
-	} else if tools[0] != '[' {
+	case tools.kind() != '[':
 		return "", nil, fmt.Errorf("server %q: tools of tools/list is %s, want a list", r.server, clip(tools))
 	}
-	var items []json.RawMessage
-	if present(tools) {
-		if err := json.Unmarshal(tools, &items); err != nil {
-			return "", nil, fmt.Errorf("server %q: tools of tools/list does not parse: %w", r.server, err)
-		}
-	}
-	for _, item := range items {
+	tools.elements(func(item jsonText) {
 		r.index++
 		t, ok := r.readTool(item)
 		switch {
@@ -157,33 +157,34 @@ func (r *listReader) readPage(raw json.RawMessage) (next string, repeats []error
 			r.names[t.Name] = true
 			r.listing.Tools = append(r.listing.Tools, t)
 		}
-	}
-	if ms, err := strconv.ParseInt(string(m["ttlMs"]), 10, 64); err == nil && ms > 0 && r.listing.fresh == 0 {
+	})
+	if ms, err := strconv.ParseInt(string(m.get("ttlMs")), 10, 64); err == nil && ms > 0 && r.listing.fresh == 0 {
 		r.listing.fresh = time.Duration(min(ms, relistLongest.Milliseconds())) * time.Millisecond
 	}
-	return r.readCursor(m["nextCursor"]), repeats, nil
+	return r.readCursor(m.get("nextCursor")), repeats, nil
 }
 
-func (r *listReader) readCursor(raw json.RawMessage) string {
-	if !present(raw) {
+func (r *listReader) readCursor(t jsonText) string {
+	if !t.present() {
 		return ""
 	}
-	var s string
-	if raw[0] != '"' || json.Unmarshal(raw, &s) != nil {
+	s, ok := t.str()
+	if !ok {
 		r.problem("", 0, false, "nextCursor is no string; taken as the end", "tell the server's author")
 	}
 	return s
 }
 
 // readTool reads one entry. Only an entry without a usable name is left out.
-func (r *listReader) readTool(raw json.RawMessage) (t Tool, ok bool) {
-	m, err := object(raw)
-	if err != nil {
+func (r *listReader) readTool(entry jsonText) (t Tool, ok bool) {
+	if err := wantObject(entry); err != nil {
 		r.problem("", r.index, true, "the entry "+err.Error(), authorRemedy)
 		return t, false
 	}
+	var room [12]member
+	m := entry.members(room[:0])
 	var f fields
-	t.Name = f.need(m, "name")
+	t.Name = strings.Clone(f.need(m, "name")) // what is kept of a listing does not keep all of its text
 	if f.err == nil && t.Name == "" {
 		f.fail("has an empty name")
 	}
@@ -198,15 +199,15 @@ func (r *listReader) readTool(raw json.RawMessage) (t Tool, ok bool) {
 		if f.err != nil {
 			odd(key + " is no string; left empty")
 		}
-		return s
+		return strings.Clone(s)
 	}
 	schema := func(key string) json.RawMessage {
-		switch raw := m[key]; {
-		case !present(raw):
-		case raw[0] != '{':
+		switch v := m.get(key); {
+		case !v.present():
+		case v.kind() != '{':
 			odd(key + " is no object; taken as none")
 		default:
-			return bytes.Clone(raw)
+			return json.RawMessage(v)
 		}
 		return nil
 	}
@@ -214,47 +215,51 @@ func (r *listReader) readTool(raw json.RawMessage) (t Tool, ok bool) {
 	t.InputSchema, t.OutputSchema = schema("inputSchema"), schema("outputSchema")
 	var title string
 	var rest map[string]any
-	t.Hints, title, rest = readHints(m["annotations"], odd)
+	t.Hints, title, rest = readHints(m.get("annotations"), odd)
 	if t.Title == "" {
-		t.Title = title
+		t.Title = strings.Clone(title)
 	}
 	t.Meta = otherMembers(m, rest)
 	return t, true
 }
 
 // otherMembers keeps what is not read into a field of Tool.
-func otherMembers(m map[string]json.RawMessage, annotations map[string]any) map[string]any {
-	meta := map[string]any{}
-	for k, raw := range m {
-		switch k {
+func otherMembers(m members, annotations map[string]any) map[string]any {
+	var meta map[string]any
+	keep := func(name string, v any) {
+		if meta == nil {
+			meta = map[string]any{}
+		}
+		meta[name] = v
+	}
+	for _, e := range m {
+		switch e.name {
 		case "name", "title", "description", "inputSchema", "outputSchema", "annotations":
 		default:
-			meta[k] = exact(raw)
+			keep(strings.Clone(e.name), jsonText(strings.Clone(string(e.value))).value())
 		}
 	}
 	if len(annotations) > 0 {
-		meta["annotations"] = annotations
-	}
-	if len(meta) == 0 {
-		return nil
+		keep("annotations", annotations)
 	}
 	return meta
 }
 
 // readHints reads a tool's annotations: hints are true, false or absent, and a hint of the wrong type is
 // absent and reported. rest holds the members that are no hint.
-func readHints(raw json.RawMessage, odd func(string)) (h *grade.Hints, title string, rest map[string]any) {
-	if !present(raw) {
+func readHints(t jsonText, odd func(string)) (h *grade.Hints, title string, rest map[string]any) {
+	if !t.present() {
 		return nil, "", nil
 	}
-	m, err := object(raw)
-	if err != nil {
+	if t.kind() != '{' {
 		odd("annotations is no object; taken as none")
 		return nil, "", nil
 	}
+	var room [8]member
+	m := t.members(room[:0])
 	h = &grade.Hints{}
 	hint := func(key string) *bool {
-		switch raw := m[key]; string(raw) {
+		switch m.get(key) {
 		case "", "null":
 			return nil
 		case "true":
@@ -270,17 +275,19 @@ func readHints(raw json.RawMessage, odd func(string)) (h *grade.Hints, title str
 	if h.ReadOnly != nil && *h.ReadOnly && h.Destructive != nil && *h.Destructive {
 		odd("the hints say read-only and destructive at once; taken as destructive")
 	}
-	rest = map[string]any{}
-	for k, raw := range m {
-		switch k {
+	for _, e := range m {
+		switch e.name {
 		case "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint":
 		case "title":
 			var f fields
-			if title = f.text(m, k); f.err != nil {
+			if title = f.text(m, e.name); f.err != nil {
 				odd("the title of annotations is no string; left empty")
 			}
 		default:
-			rest[k] = exact(raw)
+			if rest == nil {
+				rest = map[string]any{}
+			}
+			rest[strings.Clone(e.name)] = jsonText(strings.Clone(string(e.value))).value()
 		}
 	}
 	return h, title, rest
@@ -289,16 +296,20 @@ func readHints(raw json.RawMessage, odd func(string)) (h *grade.Hints, title str
 // isEnvelope reports whether structured content by this output schema is an object with the one member
 // result, which is how servers wrap a value that is no object.
 func isEnvelope(schema json.RawMessage) bool {
-	if !present(schema) {
+	if len(schema) == 0 || string(schema) == "null" {
 		return true
 	}
-	m, err := object(schema)
-	if err != nil {
+	t, err := parseJSON(schema)
+	if err != nil || t.kind() != '{' {
 		return false
 	}
-	props, err := object(m["properties"])
-	_, has := props["result"]
-	return err == nil && has && len(props) == 1
+	props := t.members(nil).get("properties").members(nil)
+	for _, p := range props {
+		if p.name != "result" {
+			return false
+		}
+	}
+	return len(props) > 0
 }
 
 // equalListings reports whether two listings have the same tools, in order and to the byte.

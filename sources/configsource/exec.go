@@ -13,6 +13,7 @@ import (
 	"github.com/toolsource/toolsource"
 	"github.com/toolsource/toolsource/internal/childenv"
 	"github.com/toolsource/toolsource/internal/procgroup"
+	"github.com/toolsource/toolsource/internal/redact"
 	"github.com/toolsource/toolsource/internal/specdoc"
 )
 
@@ -38,7 +39,7 @@ type command struct {
 	maxOutput int
 	okCodes   []int
 	limits    toolsource.Limits
-	secrets   *strings.Replacer
+	secrets   *redact.Set
 }
 
 // execProvider runs a command without a shell. Its keys:
@@ -93,7 +94,11 @@ func newCommand(def Definition, lookup func(string) (string, bool)) (*command, e
 	if c.env, err = specdoc.ExpandAll(env, lookup); err != nil {
 		return nil, badKey("env", "set the variable, or write ${NAME:-default}", "%w", err)
 	}
-	c.secrets = redactor(c.env)
+	values := make([]string, 0, len(c.env))
+	for _, v := range c.env {
+		values = append(values, v.Reveal())
+	}
+	c.secrets = redact.New(values...)
 	return c, nil
 }
 
@@ -132,17 +137,6 @@ func exitCodes(list []any) ([]int, error) {
 		codes[i] = int(n)
 	}
 	return codes, nil
-}
-
-// redactor takes the values of a declared environment out of texts; short ones would blot out words.
-func redactor(env map[string]toolsource.Secret) *strings.Replacer {
-	var pairs []string
-	for _, v := range env {
-		if len(v.Reveal()) >= 4 {
-			pairs = append(pairs, v.Reveal(), "***")
-		}
-	}
-	return strings.NewReplacer(pairs...)
 }
 
 // run is the Callable.
@@ -206,7 +200,7 @@ func (c *command) prepare(args map[string]any) (procgroup.Cmd, error) {
 	if err := checkBatch(runtime.GOOS, path, argv[1:]); err != nil {
 		return procgroup.Cmd{}, err
 	}
-	return procgroup.Cmd{Path: path, Args: argv[1:], Env: env, Dir: dir, StderrTail: stderrTail}, nil
+	return procgroup.Cmd{Path: path, Args: argv[1:], Env: env, Dir: dir, StderrTail: stderrTail + c.secrets.Longest()}, nil
 }
 
 // checkBatch refuses what cmd.exe would read as more than an argument: Windows runs batch files through it.
@@ -246,7 +240,7 @@ func (c *command) input(args map[string]any) ([]byte, error) {
 // attend feeds the command and reads it until it has ended or ctx has; then whatever is left of its process
 // group is ended. It returns when the group is gone, and its two helpers with it.
 func (c *command) attend(ctx context.Context, p *procgroup.Process, input []byte) (*output, error) {
-	out := newOutput(c.maxOutput)
+	out := newOutput(c.maxOutput, stderrTail+c.secrets.Longest())
 	read, written := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(read)
@@ -306,17 +300,21 @@ func (c *command) cut(ctx context.Context, p *procgroup.Process, stopErr error) 
 	return e
 }
 
-func (c *command) stderr(p *procgroup.Process) string {
-	return c.secrets.Replace(strings.ToValidUTF8(strings.TrimSpace(p.Stderr()), "\ufffd"))
+func (c *command) stderr(p *procgroup.Process) string { return c.shown(p.Stderr(), stderrTail) }
+
+// shown is the end of what a command said, as an error may show it. text holds Longest bytes more than most
+// where it was cut.
+func (c *command) shown(text string, most int) string {
+	return strings.TrimSpace(valid(c.secrets.Tail(text, most)))
 }
 
 // result reads the output of a command that has ended.
 func (c *command) result(p *procgroup.Process, out *output) (toolsource.Result, error) {
 	code := p.ExitCode()
-	text, cut := out.text()
 	if code < 0 || !slices.Contains(c.okCodes, code) {
-		return toolsource.Result{}, c.failed(p, code, text)
+		return toolsource.Result{}, c.failed(p, code, out)
 	}
+	text, cut := out.text()
 	r := toolsource.Result{Truncated: cut, Meta: map[string]any{"exit_code": int64(code)}}
 	switch c.output {
 	case "json":
@@ -325,7 +323,8 @@ func (c *command) result(p *procgroup.Process, out *output) (toolsource.Result, 
 			err = fmt.Errorf("it is longer than max_output, %d bytes", c.maxOutput)
 		}
 		if err != nil {
-			return toolsource.Result{}, &toolsource.CallError{Phase: "result", Kind: toolsource.KindProtocol, MayHaveRun: true, Err: fmt.Errorf("the command's output is not JSON: %w", err)}
+			what := c.secrets.Text(err.Error()) // which may repeat a part of the output
+			return toolsource.Result{}, &toolsource.CallError{Phase: "result", Kind: toolsource.KindProtocol, MayHaveRun: true, Err: errors.New("the command's output is not JSON: " + what)}
 		}
 		r.Value = v
 	case "lines":
@@ -337,17 +336,14 @@ func (c *command) result(p *procgroup.Process, out *output) (toolsource.Result, 
 }
 
 // failed is the error of a command that ended badly, with what it said.
-func (c *command) failed(p *procgroup.Process, code int, stdout string) error {
+func (c *command) failed(p *procgroup.Process, code int, out *output) error {
 	what := fmt.Sprintf("exit code %d", code)
 	if code < 0 {
 		what = fmt.Sprintf("the command ended badly: %v", p.Err())
 	}
 	said := c.stderr(p)
 	if said == "" {
-		said = c.secrets.Replace(strings.TrimSpace(stdout))
-		if len(said) > stderrTail {
-			said = strings.ToValidUTF8(said[len(said)-stderrTail:], "")
-		}
+		said = c.shown(out.last(stderrTail+c.secrets.Longest()), min(stderrTail, c.maxOutput))
 	}
 	if said != "" {
 		what += ": " + said

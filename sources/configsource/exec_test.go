@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -136,11 +137,11 @@ func TestOutputIsCutInTheMiddle(t *testing.T) {
 
 // What is cut takes no memory.
 func TestOutputIsBounded(t *testing.T) {
-	o := newOutput(1000)
+	o := newOutput(1000, 0)
 	for range 10_000 {
 		o.add(make([]byte, 700))
 	}
-	if n := cap(o.head) + cap(o.tail); n > 8000 {
+	if n := cap(o.head) + cap(o.tail.Bytes()); n > 8000 {
 		t.Errorf("%d bytes are held for 1000", n)
 	}
 	if text, cut := o.text(); !cut || !strings.Contains(text, "[6999000 bytes cut]") {
@@ -169,6 +170,103 @@ func TestExitCodes(t *testing.T) {
 	}
 	if _, err := call(t, s, "ok1", map[string]any{"n": 2}); !errors.As(err, &te) {
 		t.Error(err)
+	}
+}
+
+// What an error shows of a command is cut; a secret that the cut goes through does not show in part.
+func TestNoPartOfASecretShows(t *testing.T) {
+	const secret = "SECRET-VALUE-123"
+	tool := func(name, more string) string {
+		return execTool(t, name, "say", "\"{stream}\", \"{behind}\"\nargs = [{name='stream',type='str'},{name='behind',type='int'}]\nenv = { TOKEN = '${SECRET}', GORACE = 'atexit_sleep_ms=0' }\n"+more)
+	}
+	s := load(t, tool("x", "")+tool("short", "max_output = 100"),
+		&Options{Workspace: t.TempDir(), LookupEnv: func(n string) (string, bool) { return secret, n == "SECRET" }})
+	for _, tt := range []struct {
+		tool, stream string
+		most         int
+	}{{"x", "stderr", stderrTail}, {"x", "stdout", stderrTail}, {"short", "stdout", 100}} {
+		for _, behind := range []int{0, tt.most - 20, tt.most - 17, tt.most - 16, tt.most - 10, tt.most - 1, tt.most, tt.most + 1} {
+			_, err := call(t, s, tt.tool, map[string]any{"stream": tt.stream, "behind": behind})
+			var te *toolsource.ToolError
+			if !errors.As(err, &te) {
+				t.Fatal(err)
+			}
+			for what, text := range map[string]string{
+				"Error": err.Error(), "model": toolsource.ModelMessage(err), "Content": te.Result.Text(),
+				"all": fmt.Sprintf("%+v %#v %v", te.Result, te.Result, te.Err), "Value": fmt.Sprint(te.Result.Value),
+			} {
+				for i := range len(secret) - 2 {
+					if part := secret[i : i+3]; strings.Contains(text, part) {
+						t.Errorf("%s of %s, %d behind it: %q shows in %s: %.60q", tt.stream, tt.tool, behind, part, what, text)
+						break
+					}
+				}
+			}
+			if n := len(te.Result.Text()); n > tt.most+len("exit code 3: ***") || n < min(tt.most, behind)-20 {
+				t.Errorf("%s of %s, %d behind it: %d bytes are shown", tt.stream, tt.tool, behind, n)
+			}
+		}
+	}
+}
+
+// The cap counts bytes, and characters stay whole at the cuts.
+func TestCutBetweenCharacters(t *testing.T) {
+	for _, char := range []string{"x", "ä", "€", "😀", "x😀"} {
+		for total := 90; total < 130; total++ {
+			text := strings.Repeat(char, 200)[:total]
+			text = strings.ToValidUTF8(text, "")
+			for last := range 2 {
+				o := newOutput(100, 1000*last)
+				o.readFrom(strings.NewReader(text))
+				got, cut := o.text()
+				if cut != (len(text) > 100) || !cut && got != text {
+					t.Errorf("%d bytes of %s: %v %q", len(text), char, cut, got)
+				}
+				if !cut {
+					continue
+				}
+				var missing int
+				head, rest, _ := strings.Cut(got, "\n[")
+				if _, err := fmt.Sscanf(rest, "%d bytes cut]", &missing); err != nil {
+					t.Fatal(err)
+				}
+				_, end, _ := strings.Cut(rest, "]\n")
+				if strings.Contains(got, "\ufffd") || !strings.HasPrefix(text, head) || !strings.HasSuffix(text, end) || len(head)+missing+len(end) != len(text) {
+					t.Errorf("%d bytes of %s: %q", len(text), char, got)
+				}
+				if n := len(head) + len(end); n > 100 || n < 100-6 {
+					t.Errorf("%d bytes of %s: %d are kept", len(text), char, n)
+				}
+			}
+		}
+	}
+}
+
+// What is no text grows when it is made text; the cap holds all the same.
+func TestCutOfNoText(t *testing.T) {
+	for _, n := range []int{40, 50, 60, 1000} {
+		o := newOutput(100, 0)
+		o.readFrom(strings.NewReader(strings.Repeat("\xffa", n)))
+		got, cut := o.text()
+		head, rest, _ := strings.Cut(got, "\n[")
+		_, end, _ := strings.Cut(rest, "]\n")
+		if !utf8.ValidString(got) || cut != (n >= 40) || len(head)+len(end) > 100 {
+			t.Errorf("%d: %v, %d bytes: %q", n, cut, len(head)+len(end), got)
+		}
+	}
+}
+
+// The cut shows in the result of each kind of output.
+func TestTruncatedIsSet(t *testing.T) {
+	args := "args = [{name='p'}]\nstdin = '{p}'\nmax_output = 20\n"
+	s := load(t, execTool(t, "text", "cat", "\n"+args)+execTool(t, "lines", "cat", "\n"+args+"output = 'lines'"), &Options{Workspace: t.TempDir()})
+	for _, tool := range []string{"text", "lines"} {
+		for in, want := range map[string]bool{"éééééééééé": false, "éééééééééé\n": true, "éééééééééée": true} {
+			r, err := call(t, s, tool, map[string]any{"p": in})
+			if err != nil || r.Truncated != want || !utf8.ValidString(fmt.Sprint(r.Value)) {
+				t.Errorf("%s of %q: %v %v %v", tool, in, r.Truncated, r.Value, err)
+			}
+		}
 	}
 }
 

@@ -46,6 +46,14 @@ func helper(what string, args []string) {
 		fmt.Fprintln(os.Stderr, "it went wrong, token", os.Getenv("TOKEN"))
 		code, _ := strconv.Atoi(args[0])
 		os.Exit(code)
+	case "helper-say": // its token and some more, on one of its streams
+		to := os.Stderr
+		if args[0] == "stdout" {
+			to = os.Stdout
+		}
+		n, _ := strconv.Atoi(args[1])
+		fmt.Fprint(to, strings.Repeat("<", 20_000), os.Getenv("TOKEN"), strings.Repeat("x", n))
+		os.Exit(3)
 	case "helper-flood":
 		n, _ := strconv.Atoi(args[0])
 		fmt.Print("HEAD" + strings.Repeat("x", n) + "TAIL")

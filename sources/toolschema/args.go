@@ -85,9 +85,13 @@ func (n *node) enum() []json.RawMessage {
 	if c := n.at("const"); c != nil {
 		return []json.RawMessage{c.raw}
 	}
-	var out []json.RawMessage
-	for i := range n.list("enum") {
-		out = append(out, n.list("enum")[i].raw)
+	list := n.list("enum")
+	if len(list) == 0 {
+		return nil
+	}
+	out := make([]json.RawMessage, len(list))
+	for i := range list {
+		out[i] = list[i].raw
 	}
 	return out
 }
@@ -103,10 +107,11 @@ func (n *node) enum() []json.RawMessage {
 // An absent schema, null and true have no arguments and no problem.
 func Args(schema json.RawMessage) ([]toolsource.ArgSpec, []Problem) {
 	d := read(schema)
+	defer d.release()
 	if d.root == nil {
 		return nil, d.all()
 	}
-	g := gatherer{doc: d, views: map[*node]*view{}, seen: map[visit]bool{}, byName: map[string]int{}}
+	g := gatherer{doc: d}
 	if reason := notAnObject(d.root); reason != "" {
 		d.add(nil, `give it "type": "object"`, "%s; it is read as taking no arguments", reason)
 		return nil, d.all()
@@ -154,53 +159,66 @@ func (s typeSet) human() string {
 	return out
 }
 
-// A visit is a node seen as it counts fully, or as one alternative of several.
-type visit struct {
-	n      *node
-	option bool
-}
-
 // A gatherer collects the arguments of an object schema.
 type gatherer struct {
 	*doc
 	args     []toolsource.ArgSpec
-	byName   map[string]int
-	required []string // names said to be required
-	views    map[*node]*view
-	seen     map[visit]bool
+	byName   map[string]int // of more than indexFrom arguments, as far as it was needed
+	required []string       // names said to be required that are no argument yet
+}
+
+// find is the index of an argument, -1 if there is none of that name.
+func (g *gatherer) find(name string) int {
+	if len(g.args) <= indexFrom {
+		return slices.IndexFunc(g.args, func(a toolsource.ArgSpec) bool { return a.Name == name })
+	}
+	if g.byName == nil {
+		g.byName = g.newIndex()
+	}
+	for i := len(g.byName); i < len(g.args); i++ {
+		g.byName[g.args[i].Name] = i
+	}
+	if i, ok := g.byName[name]; ok {
+		return i
+	}
+	return -1
 }
 
 // object adds the properties of a node and of what it is put together from. Each node is visited once, so
 // that cycles end and shared definitions cost nothing.
 func (g *gatherer) object(n *node, at *loc, hops int, option bool) {
-	v := visit{n, option}
-	if !n.isObject() || g.seen[v] {
+	seen := &n.seen[0]
+	if option {
+		seen = &n.seen[1]
+	}
+	if !n.isObject() || *seen {
 		return
 	}
-	g.seen[v] = true
+	*seen = true
 	if hops > maxHops {
 		g.add(at, "make the schema flatter", "goes through more than %d references; the rest is not followed", maxHops)
 		return
 	}
 	g.properties(n, at)
 	if !option {
-		g.required = append(g.required, n.strings("required")...)
+		g.require(n.list("required"))
 	}
 	if ref := n.at("$ref"); ref != nil {
 		if t, there, ok := g.target(ref, at); ok {
 			g.object(t, there, hops+1, option)
 		}
 	}
-	for i := range n.list("allOf") {
-		g.object(&n.list("allOf")[i], at.in("allOf"), hops+1, option)
+	all := n.list("allOf")
+	for i := range all {
+		g.object(&all[i], g.in(at, "allOf"), hops+1, option)
 	}
 	for _, word := range [...]string{"anyOf", "oneOf"} {
-		before := len(g.args)
-		for i := range n.list(word) {
-			g.object(&n.list(word)[i], at.in(word), hops+1, true)
+		list, before := n.list(word), len(g.args)
+		for i := range list {
+			g.object(&list[i], g.in(at, word), hops+1, true)
 		}
 		if len(g.args) > before {
-			g.add(at.in(word), "describe all arguments under properties", "the arguments of all alternatives are listed, and none of them as required")
+			g.add(g.in(at, word), "describe all arguments under properties", "the arguments of all alternatives are listed, and none of them as required")
 		}
 	}
 }
@@ -210,32 +228,47 @@ func (g *gatherer) properties(n *node, at *loc) {
 	if props == nil {
 		return
 	}
-	here := at.in("properties")
+	here := g.in(at, "properties")
 	if !props.isObject() {
 		g.add(here, "give an object", "is %s, not an object; it is read as having no entries", props.kind())
 		return
 	}
-	g.args = slices.Grow(g.args, len(props.keys))
-	for i, name := range props.keys {
-		if _, dup := g.byName[name]; dup {
+	g.args = slices.Grow(g.args, min(len(props.elems), MaxArgs))
+	first := len(g.args) == 0
+	for i := range props.elems {
+		p := &props.elems[i]
+		if !first && g.find(p.key) >= 0 {
 			continue
 		}
-		v := g.view(&props.elems[i], here.in(name), 0)
-		g.byName[name] = len(g.args)
+		v := g.sees(p, g.in(here, p.key), 0)
 		g.args = append(g.args, toolsource.ArgSpec{
-			Name: name, Type: v.types.argType(), Description: v.description, Default: v.def, Enum: v.enum,
+			Name: p.key, Type: v.types.argType(), Description: v.description, Default: v.def, Enum: v.enum,
 		})
 	}
 }
 
-// undescribed marks what is required, and adds what is required but nowhere described.
+func (g *gatherer) require(names []node) {
+	for i := range names {
+		name, ok := names[i].text()
+		if !ok {
+			continue
+		}
+		if at := g.find(name); at >= 0 {
+			g.args[at].Required = true
+		} else {
+			g.required = append(g.required, name)
+		}
+	}
+}
+
+// undescribed marks what was required before it was described, and adds what is required but nowhere
+// described.
 func (g *gatherer) undescribed() {
 	for _, name := range g.required {
-		i, ok := g.byName[name]
-		if !ok {
-			g.add((*loc)(nil).in("required"), "describe it under properties", "%q is required but not described; any value is taken", clip(name))
+		i := g.find(name)
+		if i < 0 {
+			g.add(g.in(nil, "required"), "describe it under properties", "%q is required but not described; any value is taken", clip(name))
 			i = len(g.args)
-			g.byName[name] = i
 			g.args = append(g.args, toolsource.ArgSpec{Name: name, Type: "Any"})
 		}
 		g.args[i].Required = true
@@ -266,14 +299,14 @@ func (v *view) or(w *view) {
 	}
 }
 
-// view is made once per node: a node that is met again while it is being made, which only a cycle without
-// any value in it does, says nothing.
-func (g *gatherer) view(n *node, at *loc, hops int) *view {
-	if v, ok := g.views[n]; ok {
-		return v
+// sees makes a node's view, once: a node that is met again while it is being made, which only a cycle
+// without any value in it does, says nothing.
+func (g *gatherer) sees(n *node, at *loc, hops int) *view {
+	if n.view != nil {
+		return n.view
 	}
-	v := &view{}
-	g.views[n] = v
+	v := &g.views.take(1)[0]
+	n.view = v
 	switch {
 	case n.isObject():
 	case n.raw[0] == 't':
@@ -297,15 +330,16 @@ func (g *gatherer) view(n *node, at *loc, hops int) *view {
 	}
 	if ref := n.at("$ref"); ref != nil {
 		if t, there, ok := g.target(ref, at); ok {
-			out.or(g.view(t, there, hops+1))
+			out.or(g.sees(t, there, hops+1))
 		}
 	}
-	for i := range n.list("allOf") {
-		out.or(g.view(&n.list("allOf")[i], at.in("allOf"), hops+1))
+	all := n.list("allOf")
+	for i := range all {
+		out.or(g.sees(&all[i], g.in(at, "allOf"), hops+1))
 	}
 	for _, word := range [...]string{"anyOf", "oneOf"} {
 		if list := n.list(word); len(list) > 0 {
-			out.or(g.union(list, at.in(word), hops+1))
+			out.or(g.union(list, g.in(at, word), hops+1))
 		}
 	}
 	*v = out
@@ -319,7 +353,7 @@ func (g *gatherer) union(list []node, at *loc, hops int) *view {
 	var only *view
 	open, anyValue := 0, false
 	for i := range list {
-		b := g.view(&list[i], at, hops)
+		b := g.sees(&list[i], at, hops)
 		if b.types == typeNull && b.enum == nil {
 			u.types |= typeNull
 			continue

@@ -3,6 +3,7 @@ package toolschema
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolsource/toolsource"
@@ -19,13 +20,14 @@ type Binder struct {
 // everything pass, and Problems says so.
 func NewBinder(schema json.RawMessage) *Binder {
 	d := read(schema)
+	defer d.release()
 	b := &Binder{}
 	if d.root != nil {
 		if reason := notAnObject(d.root); reason != "" {
 			d.add(nil, `give it "type": "object"`, "%s; arguments are not checked", reason)
 		} else if d.root.isObject() {
-			c := compiler{doc: d, shapes: map[*node]*shape{}}
-			b.root = c.shape(d.root, nil, 0)
+			c := compiler{doc: d}
+			b.root = c.compile(d.root, nil, 0)
 			c.kinds()
 		}
 	}
@@ -63,11 +65,16 @@ func (b *Binder) Bind(args map[string]any) (map[string]any, error) {
 	if out == nil {
 		out = map[string]any{}
 	}
-	if b.root == nil {
+	if steps := maxSteps; b.root.holds(out, &steps) {
 		return out, nil
 	}
+	return b.check(out)
+}
+
+// check is Bind for arguments that may have to change.
+func (b *Binder) check(args map[string]any) (map[string]any, error) {
 	c := checker{lenient: b.lenient}
-	v := c.value(b.root, out, nil)
+	v := c.value(b.root, args, nil)
 	if len(c.faults) > 0 {
 		return nil, c.err()
 	}
@@ -78,12 +85,13 @@ func (b *Binder) Bind(args map[string]any) (map[string]any, error) {
 type shape struct {
 	types    typeSet // 0: any
 	kinds    typeSet // types, or what follows from references, for telling what was wanted; 0: any
+	told     bool    // kinds is worked out
 	nullable bool    // null fits whatever else is said (OpenAPI)
+	closed   bool    // names outside props are refused
 	enum     []any   // as decoded with exact numbers; nil: any
 	props    []prop
-	byName   map[string]*shape
+	byName   map[string]int // of more than indexFrom props
 	required []string
-	closed   bool   // names outside props are refused
 	extra    *shape // of names outside props; nil: any
 	items    *shape // nil: any
 	tuple    []*shape
@@ -96,20 +104,38 @@ type prop struct {
 	shape *shape
 }
 
+// prop finds a property, -1 if it is not listed.
+func (s *shape) prop(name string) int {
+	if s.byName != nil {
+		if i, ok := s.byName[name]; ok {
+			return i
+		}
+		return -1
+	}
+	return slices.IndexFunc(s.props, func(p prop) bool { return p.name == name })
+}
+
+// plain are the shapes of schemas that say nothing but a type, which most are. They are never changed.
+var plain = func() (all [2 * typeObject]shape) {
+	for i := range all {
+		all[i] = shape{types: typeSet(i), kinds: typeSet(i), told: true}
+	}
+	return all
+}()
+
 // A compiler makes one shape per node, so that references cost nothing and cycles end.
 type compiler struct {
 	*doc
-	shapes map[*node]*shape
 }
 
-// shape is nil for a schema that takes anything.
-func (c *compiler) shape(n *node, at *loc, hops int) *shape {
-	if s, ok := c.shapes[n]; ok {
-		return s
+// compile is nil for a schema that takes anything.
+func (c *compiler) compile(n *node, at *loc, hops int) *shape {
+	if n.shaped {
+		return n.shape
 	}
 	if !n.isObject() {
 		if n.raw[0] != 't' {
-			c.add(at, "give an object", "is %s, not a schema to check against; any value is taken", string(clip(string(n.raw))))
+			c.add(at, "give an object", "is %s, not a schema to check against; any value is taken", clip(string(n.raw)))
 		}
 		return nil
 	}
@@ -120,18 +146,26 @@ func (c *compiler) shape(n *node, at *loc, hops int) *shape {
 	if ref := n.at("$ref"); ref != nil && onlyRef(n) {
 		s := (*shape)(nil)
 		if t, there, ok := c.target(ref, at); ok {
-			s = c.shape(t, there, hops+1)
+			s = c.compile(t, there, hops+1)
 		}
-		c.shapes[n] = s
+		n.shape, n.shaped = s, true
 		return s
 	}
+	if n.isPlain() {
+		n.shape, n.shaped = &plain[n.types()], true
+		return n.shape
+	}
 	s := &shape{types: n.types()}
-	c.shapes[n] = s
+	n.shape, n.shaped = s, true
+	c.shapes = append(c.shapes, s)
 	if nullable := n.at("nullable"); nullable != nil {
 		s.nullable = nullable.raw[0] == 't'
 	}
-	for _, raw := range n.enum() {
-		s.enum = append(s.enum, decode(raw))
+	if values := n.enum(); values != nil {
+		s.enum = make([]any, len(values))
+		for i, raw := range values {
+			s.enum[i] = decode(raw)
+		}
 	}
 	c.object(s, n, at)
 	c.array(s, n, at)
@@ -139,10 +173,22 @@ func (c *compiler) shape(n *node, at *loc, hops int) *shape {
 	return s
 }
 
+// isPlain reports whether nothing but a node's type is checked.
+func (n *node) isPlain() bool {
+	for i := range n.elems {
+		switch n.elems[i].key {
+		case "$ref", "nullable", "const", "enum", "required", "properties", "additionalProperties",
+			"items", "additionalItems", "prefixItems", "allOf", "anyOf", "oneOf":
+			return false
+		}
+	}
+	return true
+}
+
 // onlyRef reports whether nothing that is checked stands beside a node's $ref.
 func onlyRef(n *node) bool {
-	for _, k := range n.keys {
-		switch k {
+	for i := range n.elems {
+		switch n.elems[i].key {
 		case "$ref", "description", "title", "default", "examples", "deprecated", "$defs", "definitions", "$comment":
 		default:
 			return false
@@ -153,13 +199,12 @@ func onlyRef(n *node) bool {
 
 // kinds works out every shape's kinds, each once.
 func (c *compiler) kinds() {
-	done := make(map[*shape]bool, len(c.shapes))
 	var visit func(s *shape) typeSet
 	visit = func(s *shape) typeSet {
-		if done[s] {
+		if s.told {
 			return s.kinds
 		}
-		done[s] = true
+		s.told = true
 		s.kinds = s.types
 		for i := 0; s.kinds == 0 && i < len(s.all); i++ {
 			s.kinds = visit(s.all[i])
@@ -178,28 +223,31 @@ func (c *compiler) kinds() {
 		return s.kinds
 	}
 	for _, s := range c.shapes {
-		if s != nil {
-			visit(s)
-		}
+		visit(s)
 	}
 }
 
 func (c *compiler) object(s *shape, n *node, at *loc) {
 	s.required = n.strings("required")
 	if props := n.at("properties"); props != nil && props.isObject() {
-		here := at.in("properties")
-		s.byName = make(map[string]*shape, len(props.keys))
-		for i, name := range props.keys {
-			p := c.shape(&props.elems[i], here.in(name), 0)
-			s.byName[name] = p
-			s.props = append(s.props, prop{name, p})
+		here := c.in(at, "properties")
+		s.props = make([]prop, len(props.elems))
+		for i := range props.elems {
+			p := &props.elems[i]
+			s.props[i] = prop{p.key, c.compile(p, c.in(here, p.key), 0)}
+		}
+		if len(s.props) > indexFrom {
+			s.byName = make(map[string]int, len(s.props))
+			for i, p := range s.props {
+				s.byName[p.name] = i
+			}
 		}
 	}
 	if more := n.at("additionalProperties"); more != nil && n.at("patternProperties") == nil {
 		if more.raw[0] == 'f' {
 			s.closed = n.at("$ref") == nil && n.at("allOf") == nil && n.at("anyOf") == nil && n.at("oneOf") == nil
 		} else {
-			s.extra = c.shape(more, at.in("additionalProperties"), 0)
+			s.extra = c.compile(more, c.in(at, "additionalProperties"), 0)
 		}
 	}
 }
@@ -211,35 +259,40 @@ func (c *compiler) array(s *shape, n *node, at *loc) {
 	}
 	if tuple != nil && tuple.isArray() {
 		for i := range tuple.elems {
-			s.tuple = append(s.tuple, c.shape(&tuple.elems[i], at.in("prefixItems"), 0))
+			s.tuple = append(s.tuple, c.compile(&tuple.elems[i], c.in(at, "prefixItems"), 0))
 		}
 	}
 	if items != nil && items.raw[0] != 'f' { // false bounds the length, which is the tool's to check
-		s.items = c.shape(items, at.in("items"), 0)
+		s.items = c.compile(items, c.in(at, "items"), 0)
 	}
 }
 
 func (c *compiler) combined(s *shape, n *node, at *loc, hops int) {
 	if ref := n.at("$ref"); ref != nil {
 		if t, there, ok := c.target(ref, at); ok {
-			if r := c.shape(t, there, hops+1); r != nil {
+			if r := c.compile(t, there, hops+1); r != nil {
 				s.all = append(s.all, r)
 			}
 		}
 	}
-	for i := range n.list("allOf") {
-		if a := c.shape(&n.list("allOf")[i], at.in("allOf"), hops+1); a != nil {
+	all := n.list("allOf")
+	for i := range all {
+		if a := c.compile(&all[i], c.in(at, "allOf"), hops+1); a != nil {
 			s.all = append(s.all, a)
 		}
 	}
 	for _, word := range [...]string{"anyOf", "oneOf"} {
-		var options []*shape
-		for i := range n.list(word) {
-			o := &n.list(word)[i]
+		list := n.list(word)
+		if len(list) == 0 {
+			continue
+		}
+		options := make([]*shape, 0, len(list))
+		for i := range list {
+			o := &list[i]
 			if o.raw[0] == 'f' {
 				continue
 			}
-			sh := c.shape(o, at.in(word), hops+1)
+			sh := c.compile(o, c.in(at, word), hops+1)
 			if sh == nil { // one that takes anything
 				options = nil
 				break

@@ -225,7 +225,11 @@ func unquoted(types typeSet, s string) (any, bool) {
 func (c *checker) object(s *shape, m map[string]any, at *spot) any {
 	for _, name := range s.required {
 		if _, ok := m[name]; !ok {
-			c.fault(at.member(name), "is missing, want %s", s.byName[name].human())
+			var want *shape
+			if i := s.prop(name); i >= 0 {
+				want = s.props[i].shape
+			}
+			c.fault(at.member(name), "is missing, want %s", want.human())
 		}
 	}
 	out := m
@@ -269,7 +273,7 @@ func (c *checker) object(s *shape, m map[string]any, at *spot) any {
 func surplus(s *shape, m map[string]any) []string {
 	var out []string
 	for name := range m {
-		if _, ok := s.byName[name]; !ok {
+		if s.prop(name) < 0 {
 			out = append(out, name)
 		}
 	}

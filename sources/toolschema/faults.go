@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/toolsource/toolsource"
@@ -159,8 +160,13 @@ func oneOf(values []any, v any) bool {
 func equal(a, b any) bool {
 	switch x := a.(type) {
 	case int64, float64, json.Number:
-		switch b.(type) {
+		switch y := b.(type) {
 		case int64, float64, json.Number:
+			if x, ok := a.(int64); ok {
+				if y, ok := y.(int64); ok {
+					return x == y
+				}
+			}
 			return a == b || short(a) && short(b) && rational(a).Cmp(rational(b)) == 0
 		}
 		return false
@@ -211,6 +217,9 @@ func rational(v any) *big.Rat {
 
 // decode reads valid JSON with its integers exact, as Arguments gives values.
 func decode(raw json.RawMessage) any {
+	if v, ok := simple(raw); ok {
+		return v
+	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	var v any
@@ -222,6 +231,27 @@ func decode(raw json.RawMessage) any {
 		return v
 	}
 	return exact[""]
+}
+
+// simple decodes what most enums hold without a decoder: strings, short integers, booleans and null.
+func simple(raw json.RawMessage) (v any, ok bool) {
+	if len(raw) == 0 {
+		return nil, false
+	}
+	switch raw[0] {
+	case '"':
+		return unquote(bytes.TrimRight(raw, " \n\t\r")), true
+	case 't', 'f':
+		return raw[0] == 't', true
+	case 'n':
+		return nil, true
+	}
+	if len(raw) < 19 { // what fits an int64 for certain
+		if i, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
+			return i, true
+		}
+	}
+	return nil, false
 }
 
 // same reports whether checking left a value as it was, without looking into it.

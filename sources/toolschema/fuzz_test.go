@@ -79,6 +79,14 @@ func FuzzBind(f *testing.F) {
 		before, _ := json.Marshal(args)
 		for _, b := range []*Binder{NewBinder(schema), NewBinder(schema).Lenient()} {
 			out, err := b.Bind(args)
+			if exact, bad := toolsource.Arguments(args); bad == nil {
+				slow, slowErr := b.check(exact)
+				one, _ := json.Marshal(out)
+				two, _ := json.Marshal(slow)
+				if fmt.Sprint(err) != fmt.Sprint(slowErr) || !bytes.Equal(one, two) {
+					t.Fatalf("bound %s, %v, and by a check alone %s, %v", one, err, two, slowErr)
+				}
+			}
 			if after, _ := json.Marshal(args); !bytes.Equal(before, after) {
 				t.Fatalf("the arguments were %s and are %s", before, after)
 			}

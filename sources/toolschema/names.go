@@ -66,21 +66,27 @@ type candidate struct {
 	base  string
 	level int // index in hashDigits
 	hash  string
+	same  *candidate // the next that has the same name
 }
 
 // assign gives every wire name its base, and a longer and longer hash to all that have the same name,
 // until no two have. It goes in rounds over sets, so the order of the list does not matter.
 func assign(wire []string, base func(string) (string, bool), sum func(string) [32]byte) []string {
+	if names, ok := distinct(wire, base); ok {
+		return names
+	}
 	names := make([]string, len(wire))
-	held := make(map[string][]*candidate, len(wire))
+	held := make(map[string]*candidate, len(wire))
 	seen := make(map[string]bool, len(wire))
-	var moved []*candidate
+	all := make([]candidate, len(wire))
+	moved := make([]*candidate, 0, len(wire))
 	for i, w := range wire {
 		if w == "" || seen[w] {
 			continue
 		}
 		seen[w] = true
-		c := &candidate{at: i}
+		c := &all[i]
+		c.at = i
 		var empty bool
 		if c.base, empty = base(w); empty || len(c.base) > MaxName {
 			c.level = 1
@@ -92,19 +98,19 @@ func assign(wire []string, base func(string) (string, bool), sum func(string) [3
 			if c.level > 0 && c.hash == "" {
 				c.hash = digest(sum(wire[c.at]))
 			}
-			names[c.at] = c.name()
-			held[names[c.at]] = append(held[names[c.at]], c)
+			name := c.name()
+			names[c.at], c.same, held[name] = name, held[name], c
 		}
 		touched := moved
 		moved = nil
 		for _, c := range touched {
 			name := names[c.at]
-			same := held[name]
-			if len(same) < 2 {
+			first := held[name]
+			if first == nil || first.same == nil {
 				continue
 			}
 			delete(held, name)
-			for _, s := range same {
+			for s := first; s != nil; s = s.same {
 				if s.level++; s.level == len(hashDigits) { // two hashes alike: not with SHA-256
 					names[s.at] = ""
 					continue
@@ -114,6 +120,24 @@ func assign(wire []string, base func(string) (string, bool), sum func(string) [3
 		}
 	}
 	return names
+}
+
+// distinct is assign for a list in which every base is a name as it stands, which most are; ok is false
+// for any other.
+func distinct(wire []string, base func(string) (string, bool)) (names []string, ok bool) {
+	names = make([]string, len(wire))
+	held := make(map[string]struct{}, len(wire))
+	for i, w := range wire {
+		if w == "" {
+			return nil, false
+		}
+		name, empty := base(w)
+		names[i], held[name] = name, struct{}{}
+		if empty || len(name) > MaxName || len(held) <= i { // the last: it is held already
+			return nil, false
+		}
+	}
+	return names, true
 }
 
 func (c *candidate) name() string {
@@ -144,14 +168,17 @@ func identifier(w string) (base string, empty bool) {
 // cleaned replaces every character that no identifier has; letters says whether a letter or digit is left.
 func cleaned(w string) (c string, letters bool) {
 	c = strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
-			letters = true
+		if isLetter(r) {
 			return r
 		}
 		return '_'
 	}, w)
-	return c, letters
+	return c, strings.ContainsFunc(c, isLetter)
+}
+
+// isLetter reports whether r is an ASCII letter or digit.
+func isLetter(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 }
 
 // reserved are the words that Python, Starlark, JavaScript or Go keep for themselves.

@@ -19,6 +19,7 @@ const (
 // object whose only property is result counts as the envelope of that property.
 func Returns(schema json.RawMessage) string {
 	d := read(schema)
+	defer d.release()
 	if d.root == nil {
 		return "Any"
 	}
@@ -46,7 +47,7 @@ func (r *returner) text(n *node, depth int) string {
 		}
 	}
 	props := n.at("properties")
-	if props != nil && len(props.keys) == 1 && props.keys[0] == "result" {
+	if props != nil && props.isObject() && len(props.elems) == 1 && props.elems[0].key == "result" {
 		return r.text(&props.elems[0], depth+1)
 	}
 	for _, word := range [...]string{"anyOf", "oneOf"} {
@@ -105,14 +106,14 @@ func joined(parts []string) string {
 }
 
 func object(props *node) string {
-	if props == nil || len(props.keys) == 0 {
+	if props == nil || !props.isObject() || len(props.elems) == 0 {
 		return "dict"
 	}
 	shown := make([]string, 0, returnKeys+1)
-	for _, k := range props.keys[:min(returnKeys, len(props.keys))] {
-		shown = append(shown, strings.Map(printable, k))
+	for i := range props.elems[:min(returnKeys, len(props.elems))] {
+		shown = append(shown, strings.Map(printable, props.elems[i].key))
 	}
-	if len(props.keys) > returnKeys {
+	if len(props.elems) > returnKeys {
 		shown = append(shown, "…")
 	}
 	if s := "dict{" + strings.Join(shown, ", ") + "}"; len(s) <= returnBytes {

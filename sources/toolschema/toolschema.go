@@ -69,7 +69,12 @@ func (l *loc) String() string {
 	return "#" + s
 }
 
-func (l *loc) in(key string) *loc { return &loc{up: l, key: key} }
+// in is the place of a member of what is at l.
+func (d *doc) in(l *loc, key string) *loc {
+	p := &d.locs.take(1)[0]
+	p.up, p.key = l, key
+	return p
+}
 
 var (
 	pointerEscape   = strings.NewReplacer("~", "~0", "/", "~1")

@@ -1,0 +1,5 @@
+//go:build !race
+
+package toolschema
+
+const raceEnabled = false
