@@ -623,3 +623,38 @@ func TestFloodOfNotificationsDoesNotHoldUpClose(t *testing.T) {
 		}
 	}
 }
+
+// A server of revision 2026-07-28 alone is found on stdio without being told, keeps no session, and says by
+// its subscription that its list changed.
+func TestCase80Modern(t *testing.T) {
+	for _, transport := range []string{mcptest.Memory, mcptest.Stdio, mcptest.HTTP} {
+		journal := filepath.Join(t.TempDir(), "journal")
+		s, _ := serve(t, transport, mcptest.Behaviour{Modern: true, Journal: journal}, func(c *mcpclient.ServerConfig) {
+			if transport != mcptest.Stdio {
+				c.Era = mcpclient.Era20260728 // over HTTP it is asked for only when configured
+			}
+		})
+		if err := s.Start(t.Context()); err != nil {
+			t.Errorf("%s: %v", transport, err)
+			continue
+		}
+		if st := s.Status(); st.Era != mcpclient.Era20260728 {
+			t.Errorf("%s: %+v", transport, st)
+		}
+		echoes(t, s)
+		if n := lines(t, journal, "ping") + lines(t, journal, "initialize") + lines(t, journal, "notifications/initialized"); n > 1 {
+			t.Errorf("%s: %d messages of the older revisions", transport, n)
+		}
+		eventually(t, "the subscription on "+transport, func() bool { return lines(t, journal, "subscriptions/listen") == 1 })
+		eventually(t, "the new name on "+transport, func() bool {
+			_, _ = s.Call(t.Context(), "rename", map[string]any{"from": "add", "to": "add_new"}, mcpclient.CallOptions{})
+			l, _ := s.Last()
+			for _, tool := range l.Tools {
+				if tool.Name == "add_new" {
+					return true
+				}
+			}
+			return false
+		})
+	}
+}

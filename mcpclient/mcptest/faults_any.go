@@ -72,3 +72,20 @@ func anywhere() []Fault {
 		{Name: "slow, and then mute", Why: "A server that slows down and then answers nothing.", Behaviour: Behaviour{InitDelay: 100 * time.Millisecond, ListDelay: 100 * time.Millisecond}, Tool: "mute", Ends: Unending},
 	}
 }
+
+// modern are the faults of revision 2026-07-28.
+func modern() []Fault {
+	listen := func(h HTTPFault) Behaviour {
+		h.At = "subscriptions/listen"
+		return Behaviour{Modern: true, HTTP: []HTTPFault{h}}
+	}
+	return []Fault{
+		{Name: "modern", Why: "Case 80: speaks only revision 2026-07-28; nothing is wrong.", Behaviour: Behaviour{Modern: true}, Ends: Answered},
+		{Name: "modern, mute tool", Why: "Case 80: (i) in that revision.", Behaviour: Behaviour{Modern: true}, Tool: "mute", Ends: Unending},
+		{Name: "modern, silent discover", Why: "Case 80: (d) it answers neither discover nor initialize.", Behaviour: Behaviour{Modern: true, Discover: Silent}, Dialling: true, Ends: Unending},
+		{Name: "modern, list change drizzle", Why: "Case 51 in that revision, by the subscription.", Behaviour: Behaviour{Modern: true, ListStorm: 2 * time.Millisecond}, Tool: "mute", Ends: Unending},
+		{Name: "modern, stalled listen", Why: "(d) The headers of subscriptions/listen are never flushed: the SDK's Connect hangs.", Behaviour: listen(HTTPFault{Then: ThenSilent}), Ends: Answered, On: []string{Memory, HTTP}, Elsewhere: NoPost},
+		{Name: "modern, listen cut", Why: "(f) The SDK does not subscribe again, and says nothing.", Behaviour: listen(HTTPFault{Header: content(asEvents), Body: "data: " + acknowledged + "\n\n", Then: ThenCut}), Ends: Answered, On: []string{Memory, HTTP}, Elsewhere: NoPost},
+		{Name: "modern, listen refused", Why: "(f) The subscription is refused by HTTP.", Behaviour: listen(HTTPFault{Status: 500}), Ends: Answered, On: []string{Memory, HTTP}, Elsewhere: NoPost},
+	}
+}
