@@ -223,9 +223,10 @@ func (s *session) failure(ctx context.Context, slot *wire.Slot, err error) error
 		return s.unsent(slot, context.Cause(ctx))
 	}
 	var st *wire.StatusError
-	if errors.As(err, &st) {
+	lost := errors.Is(err, toolsource.ErrSessionLost)
+	if errors.As(err, &st) && (!lost || errors.Is(err, toolsource.ErrNotReached)) { // else another call was refused, and took the session with it
 		e := s.srv.statusError(st)
-		if errors.Is(err, toolsource.ErrSessionLost) {
+		if lost {
 			e.Kind, e.Err = toolsource.KindSessionLost, errors.Join(toolsource.ErrNotReached, e.Err)
 		}
 		return e

@@ -34,6 +34,7 @@ import (
 type Behaviour struct {
 	Name    string // of itself; "": mcptest
 	Version string // protocol revision that it answers to initialize; "": the one it was asked for
+	Modern  bool   // speaks revision 2026-07-28 and no older one: no initialize, no ping, no session
 	Only    string // the one protocol revision that it takes in initialize; it refuses others by an error
 	NoTools bool   // declares no tools, and refuses tools/list
 
