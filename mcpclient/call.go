@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync/atomic"
 
@@ -120,11 +121,8 @@ func (s *session) call(ctx context.Context, name string, args []byte, meta mcp.M
 func (s *session) request(ctx context.Context, name string, args []byte, meta mcp.Meta, headers *wire.HeaderParams) (json.RawMessage, error) {
 	token := s.reports.add(ctx)
 	defer s.reports.remove(token)
-	params := &mcp.CallToolParams{Name: name, Arguments: wire.Marker, Meta: mcp.Meta{"progressToken": token}}
-	for k, v := range meta {
-		params.Meta[k] = v
-	}
-	slot := &wire.Slot{Args: args, HeaderParams: headers}
+	params := &mcp.CallToolParams{Name: name, Arguments: wire.Marker, Meta: maps.Clone(meta)} // the SDK writes into it
+	slot := &wire.Slot{Args: args, Token: token, HeaderParams: headers}
 	res, err := s.cs.CallTool(wire.WithSlot(ctx, slot), params)
 	return s.raw(ctx, slot, res, err)
 }

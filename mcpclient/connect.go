@@ -183,6 +183,9 @@ func (s *Server) initialize(ctx context.Context, sess *session, t wire.Transport
 	var c connected
 	select {
 	case c = <-done:
+		if c.err != nil && ctx.Err() != nil {
+			c.err = context.Cause(ctx)
+		}
 	case <-ctx.Done(): // a connection that comes later is closed by the SDK, since the handshake then fails
 		c.err = context.Cause(ctx)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolsource/toolsource"
+	"github.com/toolsource/toolsource/mcpclient/internal/wire"
 )
 
 // legacy is the revision to ask for where the newest is not spoken: servers of every age answer it.
@@ -134,13 +135,33 @@ func (s *Server) discover(ctx context.Context, a attemptOf) (*session, error) {
 	limit := min(a.set.cfg.EraProbe, a.set.cfg.Connect/3)
 	return s.handshake(ctx, a, Era20260728, func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if method == "server/discover" {
-				t := time.AfterFunc(limit, func() { cancel(errUnanswered{limit}) })
-				defer t.Stop()
+			switch {
+			case ctx.Err() != nil:
+				return nil, context.Cause(ctx)
+			case method != "server/discover":
+				return next(ctx, method, req)
 			}
-			return next(ctx, method, req)
+			t := time.AfterFunc(limit, func() { cancel(errUnanswered{limit}) })
+			defer t.Stop()
+			res, err := next(ctx, method, req)
+			if saysNothingOfEras(err) {
+				cancel(err) // else the SDK would be refused a second time
+			}
+			return res, err
 		}
 	})
+}
+
+// saysNothingOfEras reports whether an answer over HTTP would be the same for any revision.
+func saysNothingOfEras(err error) bool {
+	var st *wire.StatusError
+	switch {
+	case err == nil:
+		return false
+	case errors.As(err, &st):
+		return st.Status == 401 || st.Status == 403 || st.Status == 429
+	}
+	return errors.Is(err, toolsource.ErrNeedsAuth) || errors.Is(err, toolsource.ErrNotReached)
 }
 
 // afresh reports whether another connection, without the probe, may do better: over HTTP, where requests
