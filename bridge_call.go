@@ -286,7 +286,7 @@ func (a *attempt) finish(err error) {
 		case signFails:
 			b.breaker.strike(&b.o, a, b.o.Clock.Now())
 		case signLost:
-			b.retireLocked(a.ep, err)
+			b.retireLocked(a.ep, shared(err))
 		}
 	}
 	b.breaker.leave(a)
