@@ -70,7 +70,7 @@ func newFailure(err error) failure {
 }
 
 func (b *bridge) callError(a *attempt, phase string, kind Kind, err error) *CallError {
-	return &CallError{Tool: a.c.o.Tool, Source: b.o.Name, Phase: phase, Kind: kind, MayHaveRun: a.c.ran, Err: err}
+	return &CallError{Tool: a.c.tool, Source: b.o.Name, Phase: phase, Kind: kind, MayHaveRun: a.c.ran, Err: err}
 }
 
 func (b *bridge) closedError(a *attempt) error {
