@@ -130,7 +130,7 @@ func run[S Session, R any](a *attempt, reply chan<- answer[R], call func(context
 		}
 		a.finish(got.err)
 		reply <- got
-		a.b.jobDone()
+		a.c.b.jobDone()
 	}()
 	got.value, got.err = call(a, a.ep.session.(S))
 }

@@ -13,21 +13,24 @@ import (
 type doing struct {
 	b        *bridge
 	ctx      context.Context // the caller's
-	o        CallOptions
-	parent   *attempt // the attempt whose context the caller's is derived from; nil: none
+	tool     string          // for errors
+	parent   *attempt        // the attempt whose context the caller's is derived from; nil: none
 	started  time.Time
-	limits   Limits       // complete
-	deadline time.Time    // the earlier of the caller's and the limits', as they were at the start
-	progress atomic.Int64 // time.Duration since started of the last report
+	limits   Limits        // complete
+	most     time.Duration // from started to the earlier of the caller's deadline and the limits', as they were then
+	progress atomic.Int64  // time.Duration since started of the last report
+	replay   Replay
 	replayed bool
 	ran      bool // an attempt may have reached the tool
+	begun    bool // first is taken
+
+	first attempt // which is mostly the only one
 }
 
 // attempt is one run of a call function, and the context that it gets.
 type attempt struct {
 	context.Context // ends with the caller's, with a limit, with the epoch, and when Do returns
 	cancel          context.CancelCauseFunc
-	b               *bridge
 	c               *doing
 	ep              *epoch // whose place it holds
 
@@ -42,12 +45,12 @@ type attempt struct {
 type attemptKey struct{}
 
 func newDoing(ctx context.Context, b *bridge, o CallOptions) *doing {
-	c := &doing{b: b, ctx: ctx, o: o, started: b.o.Clock.Now()}
+	c := &doing{b: b, ctx: ctx, tool: o.Tool, replay: o.Replay, started: b.o.Clock.Now()}
 	c.parent, _ = ctx.Value(attemptKey{}).(*attempt)
 	c.limits = LimitsFrom(ctx).Or(Limits{Silence: o.Silence, Ceiling: o.Limit}).Or(Limits{Silence: b.o.Silence, Ceiling: b.o.Ceiling})
-	c.deadline = c.started.Add(min(c.limits.Silence, c.limits.Ceiling))
-	if t, ok := ctx.Deadline(); ok && t.Before(c.deadline) {
-		c.deadline = t
+	c.most = min(c.limits.Silence, c.limits.Ceiling)
+	if t, ok := ctx.Deadline(); ok {
+		c.most = min(c.most, t.Sub(c.started))
 	}
 	return c
 }
@@ -55,7 +58,7 @@ func newDoing(ctx context.Context, b *bridge, o CallOptions) *doing {
 // begin gets a place on a session for the next attempt.
 func (c *doing) begin() (*attempt, error) {
 	for {
-		a := &attempt{b: c.b, c: c}
+		a := c.attempt()
 		if c.ctx.Err() != nil {
 			return nil, c.timeUp(a, "wait")
 		}
@@ -76,8 +79,20 @@ func (c *doing) begin() (*attempt, error) {
 		a.disarm()
 		a.cancel(nil)
 		a.finish(errNotBegun)
-		a.b.jobDone()
+		a.c.b.jobDone()
 	}
+}
+
+// deadline is the earlier of the caller's and the limits', as they were at the start.
+func (c *doing) deadline() time.Time { return c.started.Add(c.most) }
+
+func (c *doing) attempt() *attempt {
+	if c.begun {
+		return &attempt{c: c}
+	}
+	c.begun = true
+	c.first.c = c
+	return &c.first
 }
 
 // wait waits for a place.
@@ -113,12 +128,12 @@ func (c *doing) holds(ep *epoch) bool {
 // arm makes the attempt's context.
 func (a *attempt) arm() {
 	a.Context, a.cancel = context.WithCancelCause(a.c.ctx)
-	if t, ok := a.c.ctx.Deadline(); ok && !t.After(a.c.deadline) {
+	if t, ok := a.c.ctx.Deadline(); ok && !t.After(a.c.deadline()) {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.limit = a.b.o.Clock.AfterFunc(a.c.left(), a.expire)
+	a.limit = a.c.b.o.Clock.AfterFunc(a.c.left(), a.expire)
 }
 
 func (a *attempt) disarm() {
@@ -159,10 +174,10 @@ func (a *attempt) report(p Progress) {
 	if a.Err() != nil {
 		return
 	}
-	a.c.progress.Store(int64(a.b.o.Clock.Now().Sub(a.c.started)))
+	a.c.progress.Store(int64(a.c.b.o.Clock.Now().Sub(a.c.started)))
 	err := protect(func() error { ReportProgress(a.c.ctx, p); return nil })
 	if err != nil {
-		a.b.warn("progress function", err)
+		a.c.b.warn("progress function", err)
 	}
 }
 
@@ -172,7 +187,7 @@ const settle = 10 * time.Millisecond
 // settling gives the caller a moment for its answer after the session was lost; nil after another end.
 func (a *attempt) settling() *alarm {
 	if errors.Is(context.Cause(a.ep.ctx), ErrSessionLost) {
-		return newAlarm(a.b.o.Clock, settle)
+		return newAlarm(a.c.b.o.Clock, settle)
 	}
 	return nil
 }
@@ -193,7 +208,7 @@ func (c *doing) end(a *attempt, err error, replied bool) (out error, again bool)
 	c.ran = c.ran || !notReached
 	lost := c.lost(a, err, replied, timeUp)
 	if !timeUp && !c.replayed &&
-		(notReached && c.o.Replay >= ReplayUntilSent || lost != nil && c.o.Replay == ReplayAlways) {
+		(notReached && c.replay >= ReplayUntilSent || lost != nil && c.replay == ReplayAlways) {
 		c.replayed = true
 		return nil, true
 	}
@@ -246,18 +261,18 @@ func (a *attempt) leave() {
 		why = context.Canceled
 	}
 	a.cancel(why)
-	a.b.mu.Lock()
-	defer a.b.mu.Unlock()
-	a.b.breaker.leave(a)
+	a.c.b.mu.Lock()
+	defer a.c.b.mu.Unlock()
+	a.c.b.breaker.leave(a)
 	if !a.done {
-		a.grace = a.b.o.Clock.AfterFunc(a.b.o.Grace, a.overdue)
+		a.grace = a.c.b.o.Clock.AfterFunc(a.c.b.o.Grace, a.overdue)
 	}
 }
 
 // overdue gives up a call function that is stuck, and its session with it: whatever is written next would
 // wait behind it.
 func (a *attempt) overdue() {
-	b := a.b
+	b := a.c.b
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if a.done {
@@ -265,12 +280,12 @@ func (a *attempt) overdue() {
 	}
 	a.left = true
 	b.abandoned++
-	b.retireLocked(a.ep, &causedError{ErrSessionLost, fmt.Errorf("cut, since a call of %s did not return %v after its end", orTool(a.c.o.Tool), b.o.Grace)})
+	b.retireLocked(a.ep, &causedError{ErrSessionLost, fmt.Errorf("cut, since a call of %s did not return %v after its end", orTool(a.c.tool), b.o.Grace)})
 }
 
 // finish takes in what a call function returned, on its own goroutine.
 func (a *attempt) finish(err error) {
-	b := a.b
+	b := a.c.b
 	sign := a.sign(err)
 	b.mu.Lock()
 	a.done = true
@@ -286,7 +301,7 @@ func (a *attempt) finish(err error) {
 		case signFails:
 			b.breaker.strike(&b.o, a, b.o.Clock.Now())
 		case signLost:
-			b.retireLocked(a.ep, err)
+			b.retireLocked(a.ep, shared(err))
 		}
 	}
 	b.breaker.leave(a)
@@ -337,7 +352,7 @@ func (a *attempt) reportsLoss(err error) bool {
 // foreign reports whether an error is about a call of another source, made inside the call function.
 func (a *attempt) foreign(err error) bool {
 	var ce *CallError
-	return errors.As(err, &ce) && ce.Source != "" && ce.Source != a.b.o.Name
+	return errors.As(err, &ce) && ce.Source != "" && ce.Source != a.c.b.o.Name
 }
 
 func orTool(name string) string {

@@ -311,7 +311,7 @@ func TestBridgeNotReachedGoesOnceMore(t *testing.T) {
 
 func TestBridgeNothingIsSentAgainAfterTheEnd(t *testing.T) {
 	b := newBridge(nil, nil)
-	a := &attempt{b: b, c: newDoing(context.Background(), b, CallOptions{Replay: ReplayAlways}), ep: &epoch{ctx: context.Background()}}
+	a := &attempt{c: newDoing(context.Background(), b, CallOptions{Replay: ReplayAlways}), ep: &epoch{ctx: context.Background()}}
 	a.Context, a.cancel = context.WithCancelCause(context.Background())
 	a.cancel(ErrTimeout)
 	for _, err := range []error{errors.Join(ErrNotReached, context.Canceled), ErrSessionLost} {
@@ -340,7 +340,7 @@ func TestBridgeWithdrawnPlace(t *testing.T) {
 	inBubble(t, BridgeOptions{MaxInFlight: 1}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
 		first := async(t.Context(), b, CallOptions{}, lasting(sec))
 		synctest.Wait()
-		a := &attempt{b: b.b, c: newDoing(t.Context(), b.b, CallOptions{})}
+		a := &attempt{c: newDoing(t.Context(), b.b, CallOptions{})}
 		b.b.mu.Lock()
 		w, err := b.b.admitLocked(a)
 		b.b.mu.Unlock()

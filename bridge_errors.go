@@ -32,6 +32,23 @@ func lostError(cause error) error {
 	return &causedError{ErrSessionLost, cause}
 }
 
+// shared makes of one call's loss of the session the cause for all that end with it: that the one did not
+// reach the tool says nothing about the others.
+func shared(err error) error {
+	if !errors.Is(err, ErrNotReached) {
+		return err
+	}
+	return &sharedError{err}
+}
+
+type sharedError struct{ err error }
+
+func (e *sharedError) Error() string { return e.err.Error() }
+func (e *sharedError) Is(target error) bool {
+	return target != ErrNotReached && errors.Is(e.err, target)
+}
+func (e *sharedError) As(target any) bool { return errors.As(e.err, target) }
+
 // failure is why there is no session.
 type failure struct {
 	err       error
@@ -53,7 +70,7 @@ func newFailure(err error) failure {
 }
 
 func (b *bridge) callError(a *attempt, phase string, kind Kind, err error) *CallError {
-	return &CallError{Tool: a.c.o.Tool, Source: b.o.Name, Phase: phase, Kind: kind, MayHaveRun: a.c.ran, Err: err}
+	return &CallError{Tool: a.c.tool, Source: b.o.Name, Phase: phase, Kind: kind, MayHaveRun: a.c.ran, Err: err}
 }
 
 func (b *bridge) closedError(a *attempt) error {

@@ -155,7 +155,7 @@ func (b *bridge) admitLocked(a *attempt) (w *waiter, err error) {
 		b.beginLocked(0)
 		b.setLocked(StateDialling, nil)
 	}
-	w = &waiter{a: a, granted: make(chan struct{}), deadline: a.c.deadline}
+	w = &waiter{a: a, granted: make(chan struct{}), deadline: a.c.deadline()}
 	switch b.state {
 	case StateReady:
 		if !dead {
@@ -176,7 +176,7 @@ func (b *bridge) refuseLocked(a *attempt, now time.Time) error {
 	case StateParked:
 		return b.unavailable(a, now)
 	case StateBackoff:
-		if b.nextTry.After(a.c.deadline) || b.nextTry.Sub(now) > b.o.MaxWait {
+		if b.nextTry.After(a.c.deadline()) || b.nextTry.Sub(now) > b.o.MaxWait {
 			return b.unavailable(a, now)
 		}
 	case StateReady:
@@ -418,7 +418,7 @@ func (b *bridge) reconnectLocked() {
 }
 
 func (b *bridge) start(ctx context.Context) error {
-	a := &attempt{b: b, c: &doing{}} // for the errors
+	a := &attempt{c: &doing{b: b}} // for the errors
 	b.mu.Lock()
 	switch b.state {
 	case StateReady:

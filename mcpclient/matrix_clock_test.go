@@ -12,13 +12,16 @@ type metronome struct {
 	done chan struct{}
 
 	mu    sync.Mutex
-	beats []beat // in order; those on time are left out
+	woken *sync.Cond // of mu: at each beat
+	last  time.Time  // when it woke last
+	beats []beat     // in order; those on time are left out
 }
 
 type beat struct{ due, woke time.Time }
 
 func newMetronome() *metronome {
-	m := &metronome{stop: make(chan struct{}), done: make(chan struct{})}
+	m := &metronome{stop: make(chan struct{}), done: make(chan struct{}), last: time.Now()}
+	m.woken = sync.NewCond(&m.mu)
 	go m.run()
 	return m
 }
@@ -35,21 +38,35 @@ func (m *metronome) run() {
 			return
 		case <-t.C:
 		}
-		if woke := time.Now(); woke.Sub(due) > time.Millisecond {
-			m.mu.Lock()
-			m.beats = append(m.beats, beat{due, woke})
-			m.mu.Unlock()
+		m.mu.Lock()
+		m.last = time.Now()
+		if m.last.Sub(due) > time.Millisecond {
+			m.beats = append(m.beats, beat{due, m.last})
 		}
+		m.mu.Unlock()
+		m.woken.Broadcast()
 	}
 }
 
-// latest is the longest that the bare timer was late while it lasted from one moment to the other.
-func (m *metronome) latest(from, to time.Time) (late time.Duration) {
+// late is how long the bare timer was late altogether between two moments: on an idle machine next to nothing,
+// on a busy one the time for which the process, or a goroutine in it, was kept from running. It waits for the
+// first beat after them, so that one that is late at this very moment counts.
+func (m *metronome) late(from, to time.Time) (late time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	for !m.last.After(to) {
+		m.woken.Wait()
+	}
 	for _, b := range m.beats {
 		if b.due.Before(to) && b.woke.After(from) {
-			late = max(late, b.woke.Sub(b.due))
+			begin, end := b.due, b.woke
+			if begin.Before(from) {
+				begin = from
+			}
+			if end.After(to) {
+				end = to
+			}
+			late += end.Sub(begin)
 		}
 	}
 	return late

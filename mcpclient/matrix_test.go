@@ -22,13 +22,14 @@ const (
 	cancelAfter  = 100 * time.Millisecond
 	closeBound   = 2 * time.Second
 	mayBeLate    = 50 * time.Millisecond // P1: beyond the lateness of a bare timer
+	starved      = cancelAfter           // what is answered in time says nothing where even a timer waits so long
 	apart        = 4 * time.Millisecond  // between the starts of cells that run side by side: they are not to wait for each other's processor
 )
 
 // The cells of the matrix, and those that have a reason to be missing. Whoever adds a fault counts again.
 const (
-	cellsRun     = 1882
-	cellsExcused = 1414
+	cellsRun     = 1951
+	cellsExcused = 1457
 )
 
 // TestFaultMatrix puts every fault of the catalogue on every transport and does to it what clients do: a call
@@ -165,6 +166,9 @@ func (c *cell) setUp(t *testing.T, mark string, neighbour *mcptest.Place) {
 	if c.transport == mcptest.SSE {
 		cfg.Transport = mcpclient.TransportSSE
 	}
+	if c.fault.Behaviour.Modern && c.transport != mcptest.Stdio {
+		cfg.Era = mcpclient.Era20260728
+	}
 	c.tb = toolsource.NewToolbox(&toolsource.Options{CloseBound: closeBound})
 	src := newSource(t, cfg, c.place, nil)
 	beside := newSource(t, mcpclient.ServerConfig{ID: "neighbour", URL: neighbour.URL}, neighbour, &mcpsource.Options{Qualified: true, Allow: []string{"echo"}})
@@ -245,12 +249,14 @@ func (c *cell) run() {
 	}
 	wg.Wait()
 	c.took = back.Sub(begin)
-	c.late = back.Sub(acted) - c.clock.latest(acted, back)
+	c.late = back.Sub(acted) - c.clock.late(acted, back)
 	c.returned("the call", c.late)
 	if c.dials() {
-		c.returned("Add", added.Sub(acted)-c.clock.latest(acted, added))
+		c.returned("Add", added.Sub(acted)-c.clock.late(acted, added))
 	}
-	c.checkEnd()
+	if c.clock.late(begin, back) < starved {
+		c.checkEnd()
+	}
 	if c.act == mcptest.Deadline || c.act == mcptest.Cancel {
 		c.askNeighbour()
 		c.closeToolbox()
@@ -305,7 +311,7 @@ func (c *cell) closeToolbox() {
 	err := c.tb.Close()
 	end := time.Now()
 	c.closing = end.Sub(begin)
-	limit := closeBound + mayBeLate + c.clock.latest(begin, end)
+	limit := closeBound + mayBeLate + c.clock.late(begin, end)
 	if raceEnabled {
 		limit += 2 * time.Second
 	}

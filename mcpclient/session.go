@@ -223,10 +223,11 @@ func (s *session) failure(ctx context.Context, slot *wire.Slot, err error) error
 		return s.unsent(slot, context.Cause(ctx))
 	}
 	var st *wire.StatusError
-	if errors.As(err, &st) {
+	lost := errors.Is(err, toolsource.ErrSessionLost)
+	if errors.As(err, &st) && (!lost || errors.Is(err, toolsource.ErrNotReached)) { // else another call was refused, and took the session with it
 		e := s.srv.statusError(st)
-		if errors.Is(err, toolsource.ErrSessionLost) {
-			e.Kind, e.Err = toolsource.KindSessionLost, errors.Join(toolsource.ErrNotReached, e.Err)
+		if lost {
+			e.Kind, e.Err = toolsource.KindSessionLost, notReached{e.Err}
 		}
 		return e
 	}
@@ -247,6 +248,12 @@ func (s *session) failure(ctx context.Context, slot *wire.Slot, err error) error
 	}
 	return e
 }
+
+// notReached matches toolsource.ErrNotReached and does not say so: the text is also told to calls that the
+// same loss of a session ends, and that may have reached their tools.
+type notReached struct{ error }
+
+func (e notReached) Unwrap() []error { return []error{toolsource.ErrNotReached, e.error} }
 
 // lastWords is how long a connection that failed has to say why.
 const lastWords = 500 * time.Millisecond

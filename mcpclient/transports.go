@@ -27,6 +27,7 @@ func (s *Server) transport(sess *session) (wire.Transport, error) {
 				s.catalogue.announce(sess)
 			}
 		},
+		Drop: unwanted,
 	}
 	if sess.way == TransportStdio {
 		c, err := s.child(sess.set)
@@ -150,4 +151,14 @@ func socket(addr string) (file, asked string, ok bool) {
 		in.Path = "/"
 	}
 	return u.Path, in.String(), true
+}
+
+// unwanted reports whether the SDK has no use for a notification: it needs to hear of requests of the server
+// that are given up, and of its own subscriptions.
+func unwanted(method string) bool {
+	switch method {
+	case "notifications/cancelled", "notifications/subscriptions/acknowledged":
+		return false
+	}
+	return true
 }

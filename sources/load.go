@@ -34,8 +34,12 @@ func Load(path string, o *Options) (*Config, error) {
 	if doc.Empty {
 		c.report(&Problem{File: path, Message: "is empty; only the shipped defaults are there", Severity: SeverityWarning})
 	}
+	vars := variables{lookup: c.opts.LookupEnv, names: map[string]string{}}
+	c.opts.LookupEnv = vars.find
 	c.read(doc.Root())
 	c.dryRun()
+	c.opts.LookupEnv = vars.lookup
+	vars.hide(c.Problems)
 	return c, nil
 }
 

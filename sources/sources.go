@@ -18,8 +18,6 @@ package sources
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"log/slog"
 
 	"github.com/toolsource/toolsource"
@@ -86,13 +84,4 @@ type Config struct {
 	opts    Options
 	tools   []configsource.Definition
 	virtual []toolsource.ToolSpec
-}
-
-// Format writes the file's name and what it declares by number: the entries may hold secrets.
-func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.String()) }
-
-// String is what Format writes.
-func (c Config) String() string {
-	return fmt.Sprintf("config %s (%d tools, %d virtual tools, %d servers, %d profiles, %d problems)",
-		c.File, len(c.tools), len(c.virtual), len(c.Servers), len(c.Profiles), len(c.Problems))
 }

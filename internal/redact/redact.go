@@ -6,6 +6,7 @@
 package redact
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/url"
 	"slices"
@@ -27,10 +28,13 @@ var everyday = []string{
 // Set is a set of secrets. The zero value and nil are empty. It does not change and may be used by several
 // goroutines at once.
 type Set struct {
-	forms   []string // the longer first
+	forms   []form // the longer first
 	begins  [256]bool
 	longest int
 }
+
+// form is one way in which a secret may be written, and what stands for it.
+type form struct{ text, mask string }
 
 // Counts reports whether a value is taken out at all.
 func Counts(value string) bool {
@@ -39,25 +43,31 @@ func Counts(value string) bool {
 
 // New makes the set of those values that count.
 func New(values ...string) *Set {
-	s := &Set{}
+	masks := make(map[string]string, len(values))
 	for _, v := range values {
+		masks[v] = mask
+	}
+	return Masked(masks)
+}
+
+// Masked makes the set of those values that count, each with what stands in its place.
+func Masked(masks map[string]string) *Set {
+	s := &Set{}
+	for v, m := range masks {
 		if !Counts(v) {
 			continue
 		}
 		quoted := strconv.Quote(v)
-		s.forms = append(s.forms, v, url.QueryEscape(v), url.PathEscape(v), quoted[1:len(quoted)-1], jsonText(v, true), jsonText(v, false))
-	}
-	slices.SortFunc(s.forms, func(a, b string) int {
-		if len(a) != len(b) {
-			return len(b) - len(a)
+		for _, text := range []string{v, url.QueryEscape(v), url.PathEscape(v), quoted[1 : len(quoted)-1], jsonText(v, true), jsonText(v, false)} {
+			s.forms = append(s.forms, form{text, m})
+			s.begins[text[0]] = true
+			s.longest = max(s.longest, len(text))
 		}
-		return strings.Compare(a, b)
-	})
-	s.forms = slices.Compact(s.forms)
-	for _, f := range s.forms {
-		s.begins[f[0]] = true
-		s.longest = max(s.longest, len(f))
 	}
+	slices.SortFunc(s.forms, func(a, b form) int {
+		return cmp.Or(len(b.text)-len(a.text), strings.Compare(a.text, b.text), strings.Compare(a.mask, b.mask))
+	})
+	s.forms = slices.CompactFunc(s.forms, func(a, b form) bool { return a.text == b.text })
 	return s
 }
 
@@ -78,7 +88,10 @@ func (s *Set) Longest() int {
 	return s.longest
 }
 
-type span struct{ from, to int }
+type span struct {
+	from, to int
+	mask     string
+}
 
 // find gives where secrets stand, in order. Those that touch or overlap are one.
 func (s *Set) find(text string) []span {
@@ -91,13 +104,13 @@ func (s *Set) find(text string) []span {
 			continue
 		}
 		for _, f := range s.forms {
-			if !strings.HasPrefix(text[i:], f) {
+			if !strings.HasPrefix(text[i:], f.text) {
 				continue
 			}
 			if n := len(found); n > 0 && found[n-1].to >= i {
-				found[n-1].to = max(found[n-1].to, i+len(f))
+				found[n-1].to = max(found[n-1].to, i+len(f.text))
 			} else {
-				found = append(found, span{i, i + len(f)})
+				found = append(found, span{i, i + len(f.text), f.mask})
 			}
 			break
 		}
@@ -105,7 +118,7 @@ func (s *Set) find(text string) []span {
 	return found
 }
 
-// Text is a text with *** for each secret.
+// Text is a text with *** for each secret, or what else stands in its place.
 func (s *Set) Text(text string) string { return replace(text, s.find(text), 0) }
 
 // replace writes text from a place on.
@@ -119,7 +132,7 @@ func replace(text string, found []span, from int) string {
 			continue
 		}
 		b.WriteString(text[from:max(f.from, from)])
-		b.WriteString(mask)
+		b.WriteString(f.mask)
 		from = f.to
 	}
 	b.WriteString(text[from:])

@@ -33,6 +33,13 @@ func TestText(t *testing.T) {
 	}
 }
 
+func TestMasked(t *testing.T) {
+	s := Masked(map[string]string{"hunter2": "${A}", "tr0ub4dor": "${B}", "on": "${C}"})
+	if got := s.Text("on hunter2 and tr0ub4dor"); got != "on ${A} and ${B}" {
+		t.Error(got)
+	}
+}
+
 // TestTailShowsNoPart: wherever the cut goes, neither end of a secret shows.
 func TestTailShowsNoPart(t *testing.T) {
 	const secret, most = "SECRET-VALUE-123", 40

@@ -25,6 +25,33 @@ func (r *Reader) Entry() *Reader {
 	return &Reader{doc: r.doc, val: r.val, table: r.table, found: new([]*Problem)}
 }
 
+// ReadAll has read take what it wants from the root of TOML text; what nobody took is a problem. The error is
+// for text that is not TOML.
+func ReadAll(file string, data []byte, read func(root *Reader)) (problems []error, err error) {
+	doc, err := Parse(file, data)
+	if err != nil {
+		return nil, err
+	}
+	root := doc.Root()
+	read(root)
+	root.Finish()
+	for _, p := range root.Problems() {
+		problems = append(problems, p)
+	}
+	return problems, nil
+}
+
+// Taken appends what take makes of a table to list, unless it finds an error there. Its problems become r's.
+func Taken[T any](r *Reader, list []T, table *Reader, take func(*Reader) T) []T {
+	e := table.Entry()
+	v := take(e)
+	if e.OK() {
+		list = append(list, v)
+	}
+	r.Adopt(e)
+	return list
+}
+
 // Problems are those found so far by the reader and by the readers of tables below it.
 func (r *Reader) Problems() []*Problem { return *r.found }
 

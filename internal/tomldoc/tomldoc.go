@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -154,9 +155,23 @@ func syntaxProblem(file, text string, err error) *Problem {
 	if errors.As(err, &pe) {
 		p.Line, p.Column = lineCol(text, pe.Position.Start)
 		p.Key = pe.LastKey
-		p.Message = "not TOML: " + pe.Message
+		p.Message = "not TOML: " + withoutValues(pe.Message)
 	}
 	return p
+}
+
+var (
+	quotedText = regexp.MustCompile(`"[^"]{2,}"`)
+	wideNumber = regexp.MustCompile(`^\S+ is out of range`)
+)
+
+// withoutValues takes what the file says out of the words of the TOML reader: a value without its quotes
+// may be a secret. A single character is left in.
+func withoutValues(message string) string {
+	if strings.HasPrefix(message, "expected value but found ") {
+		return "expected a value; text stands in quotes"
+	}
+	return quotedText.ReplaceAllString(wideNumber.ReplaceAllString(message, "a number is out of range"), "...")
 }
 
 // build joins values and places.

@@ -253,6 +253,27 @@ func TestEntry(t *testing.T) {
 }
 
 // Every key that the TOML reader sees has a place, and nothing panics or hangs.
+// What is no TOML is told without the value, which may be a secret that lacks its quotes.
+func TestSyntaxWithoutValues(t *testing.T) {
+	for value, want := range map[string]string{
+		`hunter2`:                `expected a value; text stands in quotes`,
+		`1234567890123456789012`: `a number is out of range for int64`,
+		`1e98765`:                `a number is out of range for float64`,
+		`123__4567`:              `Invalid integer ...: underscores must be surrounded by digits`,
+		`01234567`:               `Invalid integer ...: cannot have leading zeroes`,
+		`1.2.3.4567`:             `Invalid float value: ...`,
+		`2020-13-45T25:99:99Z`:   `invalid datetime: ...`,
+		`"hunter2`:               `strings cannot contain newlines`,
+		`"hunter2\q"`:            `invalid escape in string '\q'`,
+	} {
+		_, err := Parse("f", []byte("[a]\nT = "+value+"\n"))
+		var p *Problem
+		if !errors.As(err, &p) || p.Message != "not TOML: "+want || p.Line != 2 {
+			t.Errorf("%s: %v", value, err)
+		}
+	}
+}
+
 func FuzzLocate(f *testing.F) {
 	for _, s := range []string{
 		sample, "a.b.c = 1\na.b.d = {x.y = [1, [2, {z = 3}]]}\n", "[a]\n[a.b]\n[[a.c]]\n[[a.c.d]]\nx=1\n[[a.c.d]]\ny=2\n",

@@ -18,7 +18,18 @@
 // any pair of streams it is Serve. Start serves a Behaviour on any transport, over HTTP in memory too, without
 // a socket. How it behaves is data, see Behaviour; what it does during a single call it does in one of its
 // tools, see Tools. Faults is a catalogue of all the ways in which servers were seen to misbehave: a program
-// that runs its own client through it knows what it survives.
+// that runs its own client through it knows what it survives:
+//
+//	for _, f := range mcptest.Faults() {
+//		if f.Excuse(mcptest.HTTP, mcptest.Deadline) != "" {
+//			continue // it cannot be there; the reason is one of Reasons
+//		}
+//		at, err := mcptest.Start(mcptest.HTTP, f.Behaviour)
+//		... connect to at.URL, call f.ToolName() with f.Args and a deadline, and see when it comes back ...
+//		at.Close()
+//	}
+//
+// Over Memory all of it also runs in virtual time, inside a bubble of testing/synctest.
 package mcptest
 
 import (
@@ -34,6 +45,7 @@ import (
 type Behaviour struct {
 	Name    string // of itself; "": mcptest
 	Version string // protocol revision that it answers to initialize; "": the one it was asked for
+	Modern  bool   // speaks revision 2026-07-28 and no older one: no initialize, no ping, no session
 	Only    string // the one protocol revision that it takes in initialize; it refuses others by an error
 	NoTools bool   // declares no tools, and refuses tools/list
 

@@ -52,11 +52,12 @@ const (
 	NoHTTP    Reason = "this transport has no HTTP answers"
 	NoPost    Reason = "here replies do not come as answers to POST"
 	NoEvents  Reason = "only the older HTTP transport has an endpoint event and one stream for all"
+	NoModern  Reason = "the older HTTP transport carries no revision 2026-07-28"
 	NoCall    Reason = "no call gets past the connecting, so closing during a call is closing while it connects"
 )
 
 // Reasons are all of them.
-func Reasons() []Reason { return []Reason{NoProcess, NoHTTP, NoPost, NoEvents, NoCall} }
+func Reasons() []Reason { return []Reason{NoProcess, NoHTTP, NoPost, NoEvents, NoModern, NoCall} }
 
 // Excuse is why a cell cannot be; "" if it can.
 func (f *Fault) Excuse(transport string, act Act) Reason {
@@ -90,6 +91,7 @@ func Faults() []Fault {
 		}
 	}
 	add(anywhere(), "", Transports()...)
+	add(modern(), NoModern, Memory, Stdio, HTTP)
 	add(inProcesses(), NoProcess, Stdio)
 	add(overHTTP(), NoHTTP, Memory, HTTP, SSE)
 	add(inAnswers(), NoPost, Memory, HTTP)

@@ -34,7 +34,7 @@ func anywhere() []Fault {
 		{Name: "list change drizzle", Why: "Case 51: a list change every 2 ms, for ever.", Behaviour: Behaviour{Stream: true, ListStorm: 2 * time.Millisecond}, Ends: Answered},
 		{Name: "list change drizzle, mute tool", Why: "Case 51: the same during a call that never returns.", Behaviour: Behaviour{Stream: true, ListStorm: 2 * time.Millisecond}, Tool: "mute", Ends: Unending},
 		{Name: "list awaited in a call", Why: "Case 52: the server answers the call only once it was listed again.", Behaviour: events(Behaviour{Stream: true}), Tool: "await_list", Ends: Answered},
-		{Name: "pings in a call", Why: "(a) A blocked notification handler makes the server's pings hang, and it drops the client.", Behaviour: events(Behaviour{}), Tool: "pings", Args: map[string]any{"n": 100}, Ends: Answered},
+		{Name: "pings in a call", Why: "(a) A blocked notification handler makes the server's pings hang, and it drops the client.", Behaviour: events(Behaviour{}), Tool: "pings", Args: map[string]any{"n": 20}, Ends: Answered},
 		{Name: "requests in a call", Why: "Case 64: requests that the client does not serve, with ids that it uses itself.", Behaviour: events(Behaviour{}), Tool: "ask", Ends: Answered},
 		{Name: "chatter", Why: "(h) 20,000 notifications in one call: the SDK's queue of them has no bound.", Behaviour: events(Behaviour{}), Tool: "chatter", Args: map[string]any{"n": 20000}, Ends: Either, Heavy: true},
 		{Name: "late reply", Why: "Case 66: the reply comes 400 ms after the call, though it was cancelled.", Tool: "late", Args: map[string]any{"ms": 400}, Ends: Unending},
@@ -70,5 +70,22 @@ func anywhere() []Fault {
 		{Name: "unknown revision", Why: "Case 76: agrees on a revision that nobody knows.", Behaviour: Behaviour{Version: "2099-01-01"}, Dialling: true, Ends: Refused},
 		{Name: "silent discover", Why: "(d) Ignores server/discover: the SDK never tries initialize.", Behaviour: Behaviour{Discover: Silent}, Ends: Either},
 		{Name: "slow, and then mute", Why: "A server that slows down and then answers nothing.", Behaviour: Behaviour{InitDelay: 100 * time.Millisecond, ListDelay: 100 * time.Millisecond}, Tool: "mute", Ends: Unending},
+	}
+}
+
+// modern are the faults of revision 2026-07-28.
+func modern() []Fault {
+	listen := func(h HTTPFault) Behaviour {
+		h.At = "subscriptions/listen"
+		return Behaviour{Modern: true, HTTP: []HTTPFault{h}}
+	}
+	return []Fault{
+		{Name: "modern", Why: "Case 80: speaks only revision 2026-07-28; nothing is wrong.", Behaviour: Behaviour{Modern: true}, Ends: Answered},
+		{Name: "modern, mute tool", Why: "Case 80: (i) in that revision.", Behaviour: Behaviour{Modern: true}, Tool: "mute", Ends: Unending},
+		{Name: "modern, silent discover", Why: "Case 80: (d) it answers neither discover nor initialize.", Behaviour: Behaviour{Modern: true, Discover: Silent}, Dialling: true, Ends: Unending},
+		{Name: "modern, list change drizzle", Why: "Case 51 in that revision, by the subscription.", Behaviour: Behaviour{Modern: true, ListStorm: 2 * time.Millisecond}, Tool: "mute", Ends: Unending},
+		{Name: "modern, stalled listen", Why: "(d) The headers of subscriptions/listen are never flushed: the SDK's Connect hangs.", Behaviour: listen(HTTPFault{Then: ThenSilent}), Ends: Answered, On: []string{Memory, HTTP}, Elsewhere: NoPost},
+		{Name: "modern, listen cut", Why: "(f) The SDK does not subscribe again, and says nothing.", Behaviour: listen(HTTPFault{Header: content(asEvents), Body: "data: " + acknowledged + "\n\n", Then: ThenCut}), Ends: Answered, On: []string{Memory, HTTP}, Elsewhere: NoPost},
+		{Name: "modern, listen refused", Why: "(f) The subscription is refused by HTTP.", Behaviour: listen(HTTPFault{Status: 500}), Ends: Answered, On: []string{Memory, HTTP}, Elsewhere: NoPost},
 	}
 }

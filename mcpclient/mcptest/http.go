@@ -119,8 +119,8 @@ func (s *server) serveHTTP(w http.ResponseWriter, r *http.Request, m message, di
 	case http.MethodDelete:
 		return
 	case http.MethodGet:
-		if s.b.Stream {
-			s.stand(w, r)
+		if s.b.Stream && !s.b.Modern {
+			s.stand(w, r, "")
 			return
 		}
 		fallthrough
@@ -130,6 +130,11 @@ func (s *server) serveHTTP(w http.ResponseWriter, r *http.Request, m message, di
 		return
 	}
 	if m.Method == "tools/call" && s.refused(w) {
+		return
+	}
+	if m.Method == "subscriptions/listen" && s.b.Modern {
+		s.count(m)
+		s.stand(w, r, acknowledged)
 		return
 	}
 	if m.Method == "" || m.ID == nil {
@@ -220,8 +225,8 @@ const (
 	eventEnd   = "\n\n"
 )
 
-// stand keeps a stream for GET open.
-func (s *server) stand(w http.ResponseWriter, r *http.Request) {
+// stand keeps a stream for what nobody asked for open, after a first message.
+func (s *server) stand(w http.ResponseWriter, r *http.Request, first string) {
 	lines, end := make(chan []byte), r.Context().Done()
 	s.mu.Lock()
 	s.streams[lines] = end
@@ -232,6 +237,9 @@ func (s *server) stand(w http.ResponseWriter, r *http.Request) {
 		s.mu.Unlock()
 	}()
 	w.Header().Set("Content-Type", "text/event-stream")
+	if first != "" {
+		_, _ = w.Write(event([]byte(first)))
+	}
 	var storm <-chan time.Time
 	if s.b.ListStorm > 0 {
 		t := time.NewTicker(s.b.ListStorm)

@@ -258,7 +258,18 @@ func (s *server) request(ctx context.Context, m message, o *out) (json.RawMessag
 			o.cut()
 			return nil, nil
 		}
+		if s.b.Modern {
+			return json.RawMessage(`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}}}`), nil
+		}
+	case "subscriptions/listen":
+		if s.b.Modern {
+			o.note([]byte(acknowledged))
+			return nil, nil // it ends with the connection
+		}
 	case "initialize":
+		if s.b.Modern {
+			break
+		}
 		if s.b.SilentInit {
 			return nil, nil
 		}
@@ -268,6 +279,9 @@ func (s *server) request(ctx context.Context, m message, o *out) (json.RawMessag
 		wait(ctx, s.b.InitDelay)
 		return s.initialize(m.Params)
 	case "ping":
+		if s.b.Modern {
+			break
+		}
 		return json.RawMessage(`{}`), nil
 	case "tools/list":
 		if s.b.NoTools {
@@ -379,6 +393,8 @@ func (s *server) call(ctx context.Context, m message, o *out) (json.RawMessage, 
 	}
 	return run(ctx, &call{server: s, id: m.ID, args: p.Arguments, meta: p.Meta, write: o.note, out: o})
 }
+
+const acknowledged = `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true}}}`
 
 func (s *server) askNow(o *out) {
 	replies := s.askAll(o.note)

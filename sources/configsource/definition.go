@@ -1,8 +1,11 @@
 package configsource
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"slices"
 
 	"github.com/toolsource/toolsource"
@@ -20,6 +23,33 @@ type Definition struct {
 }
 
 type place struct{ line, col int }
+
+// Format writes the tool's name, provider and place: what the provider reads may hold secrets.
+func (def Definition) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, def.String()) }
+
+// String is what Format writes.
+func (def Definition) String() string {
+	text := fmt.Sprintf("tool %q", def.Spec.Name)
+	if def.Provider != "" {
+		text += " (" + def.Provider + ")"
+	}
+	if at := def.Spec.Origin; at.File != "" {
+		text += fmt.Sprintf(" of %s:%d", at.File, at.Line)
+	}
+	return text
+}
+
+// LogValue is String.
+func (def Definition) LogValue() slog.Value { return slog.StringValue(def.String()) }
+
+// MarshalJSON writes the spec and the name of the provider, without what the provider reads. It cannot be
+// read back.
+func (def Definition) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Spec     toolsource.ToolSpec
+		Provider string
+	}{def.Spec, def.Provider})
+}
 
 // KeyError is a provider's complaint about one key of Definition.Config. A Source turns it into a problem
 // with the key's place in the file.
@@ -42,29 +72,15 @@ func badKey(key, hint, format string, a ...any) error {
 // Parse reads the [[tools]] of TOML text; file is for problems only. The definitions are those without an
 // error, in the order of the file. The error is for text that is not TOML; one bad entry is a problem.
 func Parse(file string, data []byte) (defs []Definition, problems []error, err error) {
-	doc, err := tomldoc.Parse(file, data)
-	if err != nil {
-		return nil, nil, err
-	}
-	root := doc.Root()
-	defs = Tables(root)
-	root.Finish()
-	for _, p := range root.Problems() {
-		problems = append(problems, p)
-	}
-	return defs, problems, nil
+	problems, err = tomldoc.ReadAll(file, data, func(root *tomldoc.Reader) { defs = Tables(root) })
+	return defs, problems, err
 }
 
 // Tables reads the [[tools]] of a document that is being read, for package sources.
 func Tables(root *tomldoc.Reader) []Definition {
 	var defs []Definition
 	for _, t := range root.Tables("tools") {
-		e := t.Entry()
-		def := readDefinition(e)
-		if e.OK() {
-			defs = append(defs, def)
-		}
-		root.Adopt(e)
+		defs = tomldoc.Taken(root, defs, t, readDefinition)
 	}
 	return defs
 }

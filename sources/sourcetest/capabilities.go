@@ -117,7 +117,7 @@ func checkClose(ctx context.Context, s *subject) error {
 	for _, which := range []string{"Close", "the second Close"} {
 		err := s.close(ctx, closing)
 		switch {
-		case isBlocked(err):
+		case isBlocked(err) || errors.Is(err, toolsource.ErrPanic):
 			return err
 		case err != nil:
 			return fmt.Errorf("%s: %w", which, err)

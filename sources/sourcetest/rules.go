@@ -27,13 +27,13 @@ var rules = []rule{
 	{name: "cancelled listing", why: "It returns soon after ctx ends.", f: checkCancelledListing},
 	{name: listed, why: "Discover lists every tool the source owns, in a stable order.", f: checkListing},
 	{name: "lasting name", why: "Name is stable and unique within a Toolbox.", f: checkLastingName},
-	{name: "wanted", why: "Discover lists every tool the source owns, in a stable order.", f: checkWanted},
-	{name: "distinct", why: "A ToolSource owns a set of tools: it names them and it runs them.", f: checkDistinct},
-	{name: "identifiers", why: "what programs call: an identifier of at most 64 bytes", f: checkIdentifiers},
+	{name: "wanted", why: "Discover lists every tool the source owns, in a stable order.", f: onListing(checkWanted)},
+	{name: "distinct", why: "A ToolSource owns a set of tools: it names them and it runs them.", f: onListing(checkDistinct)},
+	{name: "identifiers", why: "what programs call: an identifier of at most 64 bytes", f: onListing(checkIdentifiers)},
 	{name: "order", why: "Discover lists every tool the source owns, in a stable order.", f: checkOrder},
 	{name: "slice", why: "The caller owns the slice; the specs share memory and are read-only.", f: checkSlice},
-	{name: "schemas", why: "JSON Schema as the source gave it, byte for byte; nil: none", f: checkSchemas},
-	{name: "arguments", why: "in declared order, which is positional order", f: checkArguments},
+	{name: "schemas", why: "JSON Schema as the source gave it, byte for byte; nil: none", f: onListing(checkSchemas)},
+	{name: "arguments", why: "in declared order, which is positional order", f: onListing(checkArguments)},
 	{name: "unwrap", why: "A decorator without it passes specs and names as they are.", f: checkUnwrap},
 	{name: "gate", why: "Offers reports whether a tool can be called now.", f: checkGate},
 	{name: "resolve", why: "Resolve gives the callable for a spec that Discover returned.", f: checkResolve},
@@ -91,11 +91,18 @@ func checkListing(ctx context.Context, s *subject) error {
 	return err
 }
 
-func checkWanted(ctx context.Context, s *subject) error {
-	specs, err := s.discover(ctx)
-	if err != nil {
-		return err
+// onListing makes a rule of what has to be true of any listing.
+func onListing(f func(*subject, []toolsource.ToolSpec) error) func(context.Context, *subject) error {
+	return func(ctx context.Context, s *subject) error {
+		specs, err := s.discover(ctx)
+		if err != nil {
+			return err
+		}
+		return f(s, specs)
 	}
+}
+
+func checkWanted(s *subject, specs []toolsource.ToolSpec) error {
 	got := names(specs)
 	for _, w := range s.want {
 		if !slices.Contains(got, w) {
@@ -105,11 +112,7 @@ func checkWanted(ctx context.Context, s *subject) error {
 	return nil
 }
 
-func checkDistinct(ctx context.Context, s *subject) error {
-	specs, err := s.discover(ctx)
-	if err != nil {
-		return err
-	}
+func checkDistinct(_ *subject, specs []toolsource.ToolSpec) error {
 	seen := map[string]bool{}
 	for _, n := range names(specs) {
 		if seen[n] {
@@ -127,11 +130,7 @@ func identifier(name string) error {
 	return nil
 }
 
-func checkIdentifiers(ctx context.Context, s *subject) error {
-	specs, err := s.discover(ctx)
-	if err != nil {
-		return err
-	}
+func checkIdentifiers(_ *subject, specs []toolsource.ToolSpec) error {
 	var faults []error
 	for _, n := range names(specs) {
 		faults = append(faults, identifier(n))
@@ -186,11 +185,7 @@ func checkSlice(ctx context.Context, s *subject) error {
 	return nil
 }
 
-func checkSchemas(ctx context.Context, s *subject) error {
-	specs, err := s.discover(ctx)
-	if err != nil {
-		return err
-	}
+func checkSchemas(_ *subject, specs []toolsource.ToolSpec) error {
 	var faults []error
 	for _, spec := range specs {
 		for _, schema := range []json.RawMessage{spec.InputSchema, spec.OutputSchema} {
@@ -203,11 +198,7 @@ func checkSchemas(ctx context.Context, s *subject) error {
 }
 
 // checkArguments compares the arguments with each other and with the schema.
-func checkArguments(ctx context.Context, s *subject) error {
-	specs, err := s.discover(ctx)
-	if err != nil {
-		return err
-	}
+func checkArguments(_ *subject, specs []toolsource.ToolSpec) error {
 	var faults []error
 	for _, spec := range specs {
 		if err := argumentsAgree(spec); err != nil {

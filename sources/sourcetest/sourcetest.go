@@ -98,7 +98,7 @@ func (r rule) leaves(err error) string {
 	switch {
 	case r.name == wraps:
 		return "the other rules are left out, since what the source wraps cannot be followed"
-	case isBlocked(err):
+	case isBlocked(err) && !r.always:
 		return "the other rules are left out, since they would wait as well"
 	case r.name == listed:
 		return "the rules about tools are left out, since they cannot be listed"

@@ -79,7 +79,7 @@ func FuzzBind(f *testing.F) {
 		before, _ := json.Marshal(args)
 		for _, b := range []*Binder{NewBinder(schema), NewBinder(schema).Lenient()} {
 			out, err := b.Bind(args)
-			if exact, bad := toolsource.Arguments(args); bad == nil {
+			if exact, bad := toolsource.Arguments(args); bad == nil && exact != nil {
 				slow, slowErr := b.check(exact)
 				one, _ := json.Marshal(out)
 				two, _ := json.Marshal(slow)

@@ -35,7 +35,8 @@ var docs = sync.Pool{New: func() any { return new(doc) }}
 // What waits for another reading: slabs that hold MaxValues, and maps that are soon cleared.
 const (
 	maxKept      = 1 << 16
-	maxKeptIndex = 256
+	maxKeptIndex = 256 // entries of a map
+	maxIndexes   = 64
 )
 
 // read reads a schema. A nil or empty one has no root and no problem. The caller releases the doc.
@@ -63,7 +64,7 @@ func read(schema json.RawMessage) *doc {
 
 // release gives the memory back. What was read from the doc must not be used any more, problems excepted.
 func (d *doc) release() {
-	if len(d.nodes.all) > maxKept || len(d.locs.all) > maxKept {
+	if len(d.nodes.all) > maxKept || len(d.locs.all) > maxKept || len(d.indexes) > maxIndexes {
 		return
 	}
 	d.nodes.reset()

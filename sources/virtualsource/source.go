@@ -82,17 +82,8 @@ func (s *Source) refuse(spec toolsource.ToolSpec) string {
 // Parse reads the virtual tools of TOML text, as [[virtual_tools]] or [virtual_tools.NAME]; file is for
 // problems only. The error is for text that is not TOML; one bad entry is a problem and costs only itself.
 func Parse(file string, data []byte) (specs []toolsource.ToolSpec, problems []error, err error) {
-	doc, err := tomldoc.Parse(file, data)
-	if err != nil {
-		return nil, nil, err
-	}
-	root := doc.Root()
-	specs = Tables(root)
-	root.Finish()
-	for _, p := range root.Problems() {
-		problems = append(problems, p)
-	}
-	return specs, problems, nil
+	problems, err = tomldoc.ReadAll(file, data, func(root *tomldoc.Reader) { specs = Tables(root) })
+	return specs, problems, err
 }
 
 // Tables reads the virtual tools of a document that is being read, for package sources.
@@ -104,12 +95,7 @@ func Tables(root *tomldoc.Reader) []toolsource.ToolSpec {
 	}
 	var specs []toolsource.ToolSpec
 	take := func(t *tomldoc.Reader, name string) {
-		e := t.Entry()
-		spec := readSpec(e, name)
-		if e.OK() {
-			specs = append(specs, spec)
-		}
-		root.Adopt(e)
+		specs = tomldoc.Taken(root, specs, t, func(e *tomldoc.Reader) toolsource.ToolSpec { return readSpec(e, name) })
 	}
 	switch d := v.Data.(type) {
 	case []*tomldoc.Value:

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/toolsource/toolsource"
 )
 
 // naiveLines is the specification of lineReader.
@@ -163,6 +165,37 @@ func TestEventsOverTheCap(t *testing.T) {
 		}
 		if ev, err = e.next(); err != nil || ev.long || string(ev.data) != "next" {
 			t.Errorf("%s: the next event is %q, %v", tt.why, ev.data, err)
+		}
+	}
+}
+
+func TestReadPieces(t *testing.T) {
+	const limit = 3 << 20
+	for _, size := range []int{0, 1, 100, 32<<10 - 1, 32 << 10, 32<<10 + 1, 160 << 10, 160<<10 + 1, 1 << 20, limit, limit + 1} {
+		want := make([]byte, size)
+		for i := range want {
+			want[i] = byte(i * 7)
+		}
+		for name, r := range map[string]io.Reader{
+			"whole": bytes.NewReader(want), "halves": iotest.HalfReader(bytes.NewReader(want)),
+			"end with the data": iotest.DataErrReader(bytes.NewReader(want)), "broken": io.MultiReader(bytes.NewReader(want), iotest.ErrReader(io.ErrClosedPipe)),
+		} {
+			var room bodyPiece
+			got, ours, err := readPieces(r, room[:], limit)
+			switch {
+			case size > limit:
+				if !errors.Is(err, toolsource.ErrProtocol) {
+					t.Errorf("%d, %s: %v", size, name, err)
+				}
+			case name == "broken":
+				if !errors.Is(err, io.ErrClosedPipe) {
+					t.Errorf("%d, %s: %v", size, name, err)
+				}
+			case err != nil || !bytes.Equal(got, want):
+				t.Errorf("%d, %s: %d bytes, %v", size, name, len(got), err)
+			case size > 0 && ours == (&got[0] == &room[0]):
+				t.Errorf("%d, %s: ours is %v", size, name, ours)
+			}
 		}
 	}
 }

@@ -183,6 +183,9 @@ func (c *core) request(text []byte, env envelope) (jsonrpc.Message, error) {
 	if !req.IsCall() && c.opts.Notify != nil {
 		c.opts.Notify(method, req.Params)
 	}
+	if !req.IsCall() && c.opts.Drop != nil && c.opts.Drop(method) {
+		return nil, nil
+	}
 	return req, nil
 }
 

@@ -110,6 +110,9 @@ type Options struct {
 	Progress func(token string, p toolsource.Progress)
 	// Notify sees every other notification before the SDK does. It must not block.
 	Notify func(method string, params json.RawMessage)
+	// Drop reports whether the SDK is spared a notification: it queues them without a bound and takes its time
+	// for each, used or not, and its Close waits for the queue. nil: it gets all.
+	Drop func(method string) bool
 	// Redact removes secrets from text that goes into errors and logs. nil: as it is.
 	Redact func(string) string
 }
