@@ -38,6 +38,7 @@ type core struct {
 	calls calls
 	noise noise
 	texts sync.Pool    // *textBuf
+	asked atomic.Int64 // requests of the peer that wait for their answers
 	late  atomic.Int64 // replies to calls that were given up, or never made
 	// greeted is called with the result of initialize or discover before the SDK sees it. nil: nobody is
 	// interested.
@@ -132,6 +133,13 @@ func (o *outgoing) slot() *Slot {
 		return nil
 	}
 	return o.call.slot
+}
+
+// answered counts down when an answer to the peer has left, or cannot.
+func (c *core) answered(msg jsonrpc.Message) {
+	if _, ok := msg.(*jsonrpc.Response); ok {
+		c.asked.Add(-1)
+	}
 }
 
 var errSkip = errors.New("not to be sent")

@@ -5,6 +5,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -146,5 +147,31 @@ func TestTokenIsPutIn(t *testing.T) {
 		if tt.why != "escapes" && len(got) > s.size() {
 			t.Errorf("%s: %d bytes in a text of %d", tt.why, len(got), s.size())
 		}
+	}
+}
+
+func TestAPeerThatAsksWithoutEndIsNotAnsweredWithoutEnd(t *testing.T) {
+	c := newCore(Options{})
+	ask := func(n int) (passed []*jsonrpc.Request) {
+		for i := range n {
+			msg, _, err := c.receive(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"p%d","method":"ping"}`, i), nil, false)
+			if req, ok := msg.(*jsonrpc.Request); ok {
+				passed = append(passed, req)
+			} else if !errors.Is(err, errAsksTooMuch) {
+				t.Fatalf("request %d: %v, %v", i, msg, err)
+			}
+		}
+		return passed
+	}
+	first := ask(10_000)
+	if len(first) != maxAsked {
+		t.Fatalf("%d requests passed, want %d", len(first), maxAsked)
+	}
+	for _, req := range first[:100] {
+		c.answered(&jsonrpc.Response{ID: req.ID})
+	}
+	c.answered(&jsonrpc.Request{Method: "tools/call"}) // ours
+	if more := ask(1000); len(more) != 100 {
+		t.Errorf("%d requests passed after 100 answers", len(more))
 	}
 }

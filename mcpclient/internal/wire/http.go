@@ -81,6 +81,7 @@ func (b *httpBase) ended() (jsonrpc.Message, error) {
 // Write implements mcp.Connection. For a request it returns once the reply has been handed over. Its
 // errors cost the one message only.
 func (c *httpConn) Write(ctx context.Context, msg jsonrpc.Message) error {
+	defer c.answered(msg)
 	out, err := c.prepare(ctx, msg)
 	if errors.Is(err, errSkip) {
 		return nil

@@ -15,7 +15,13 @@ import (
 var (
 	errNoise   = errors.New("no JSON-RPC message")
 	errUnasked = errors.New("reply to no call under way")
+
+	errAsksTooMuch = fmt.Errorf("a request while %d others of the peer wait for their answers: not answered", maxAsked)
 )
+
+// maxAsked is how many requests of the peer are answered at once. The SDK keeps a goroutine for each, and an
+// answer that the peer does not read stays with us.
+const maxAsked = 256
 
 // receive reads one message. msg is what the SDK is to get, nil for nothing; answered is the call whose
 // reply it was. A message that cannot be used is an error, and costs at most the call it names. own is the
@@ -173,6 +179,10 @@ func (c *core) request(text []byte, env envelope) (jsonrpc.Message, error) {
 			return nil, err
 		}
 		req.ID = id
+		if c.asked.Add(1) > maxAsked {
+			c.asked.Add(-1)
+			return nil, errAsksTooMuch
+		}
 	}
 	if !req.IsCall() && method == methodProgress && c.opts.Progress != nil {
 		return nil, c.progress(spanOr(env.params, text))

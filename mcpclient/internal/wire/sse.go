@@ -164,6 +164,7 @@ func (c *sseConn) keep(msg jsonrpc.Message, answered *call) {
 // Write implements mcp.Connection. It returns once the server has taken the message; a reply comes on the
 // stream. Its errors cost the one message only.
 func (c *sseConn) Write(ctx context.Context, msg jsonrpc.Message) error {
+	defer c.answered(msg)
 	out, err := c.prepare(ctx, msg)
 	if errors.Is(err, errSkip) {
 		return nil

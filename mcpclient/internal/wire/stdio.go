@@ -186,6 +186,7 @@ func (c *stdioConn) Stderr() string {
 
 // Write implements mcp.Connection. It returns by the end of ctx even if the child does not read.
 func (c *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
+	defer c.answered(msg)
 	out, err := c.prepare(ctx, msg)
 	if errors.Is(err, errSkip) {
 		return nil
