@@ -580,11 +580,11 @@ func TestCase75AuthAndRedirects(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 			eventually(t, "it is parked", func() bool { return s.Status().State == toolsource.StateParked })
-			if n := asked.Load(); n > 2 { // the probe of the revision, and the handshake; nothing again
+			if n := asked.Load(); n != 1 {
 				t.Errorf("%s: %d requests", name, n)
 			}
 		case row.Status == 403:
-			if !errors.Is(err, toolsource.ErrForbidden) || asked.Load() > 2 {
+			if !errors.Is(err, toolsource.ErrForbidden) || asked.Load() != 1 {
 				t.Errorf("%s: %v, %d requests", name, err, asked.Load())
 			}
 		case row.Location != "":

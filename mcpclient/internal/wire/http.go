@@ -113,9 +113,35 @@ func (c *httpConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	}
 	out.call.asked = o.mirror.revision
 	if err = c.asks(); err == nil {
+		err = c.turnedAway(out.method)
+	}
+	if err == nil {
 		err = c.ask(ctx, out, o)
+		c.noteRefusal(out.method, err)
 	}
 	return c.asked(ctx, out, err)
+}
+
+// noteRefusal keeps a server's refusal of the probe for want of rights. The SDK goes on to initialize after
+// any error, and asking again with the same rights is of no use and starts a second authorisation.
+func (c *httpConn) noteRefusal(method string, err error) {
+	var st *StatusError
+	if method != methodDiscover || !errors.As(err, &st) || st.Status != http.StatusUnauthorized && st.Status != http.StatusForbidden {
+		return
+	}
+	c.smu.Lock()
+	c.denied = err
+	c.smu.Unlock()
+}
+
+// turnedAway is the refusal that the probe met, for the initialize that follows it.
+func (c *httpConn) turnedAway(method string) error {
+	if method != methodInitialize {
+		return nil
+	}
+	c.smu.Lock()
+	defer c.smu.Unlock()
+	return c.denied
 }
 
 // tell posts what has no reply.

@@ -61,6 +61,7 @@ type httpBase struct {
 	smu       sync.Mutex
 	sessionID string
 	version   string
+	denied    error          // the probe was refused with 401 or 403
 	lists     []string       // notifications of changes that the server has promised
 	token     string         // the last Authorization header that OAuth gave
 	shared    *sharedHeaders // of the last POST
