@@ -106,7 +106,7 @@ func Do[S Session, R any](ctx context.Context, b *Bridge[S], o CallOptions, call
 			return zero, err
 		}
 		reply := make(chan answer[R], 1) // room for the one answer, so that it can come after its caller left
-		go run(a, reply, call)
+		b.b.crew.run(func() { run(a, reply, call) })
 		got, replied := await(a, reply)
 		err, again := c.end(a, got.err, replied)
 		if !again {

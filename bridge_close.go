@@ -26,9 +26,10 @@ func (b *bridge) close() error {
 	b.outcomeLocked(ErrClosed)
 	b.mu.Unlock()
 
+	b.crew.dismiss()
 	soon := b.o.Clock.AfterFunc(closeShare(b.o.CloseBound), b.hasten)
 	bound := newAlarm(b.o.Clock, b.o.CloseBound)
-	inTime := b.drain(bound.c, func() bool { return b.owners.Load() == 0 && b.jobs.Load() == 0 })
+	inTime := b.drain(bound.c, func() bool { return b.owners.Load() == 0 && b.jobs.Load() == 0 && b.crew.alive.Load() == 0 })
 	close(b.expired)
 	b.drain(nil, func() bool { return b.owners.Load() == 0 })
 	soon.Stop()

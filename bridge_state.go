@@ -22,6 +22,7 @@ type bridge struct {
 	closing atomic.Bool
 	owners  atomic.Int64     // goroutines that own an epoch
 	jobs    atomic.Int64     // goroutines that run a function of the host's
+	crew    crew             // those of them that run call functions
 	said    map[State]string // what was logged since the server last proved itself; the teller's
 	result  error            // of Close, set before ended is closed
 
@@ -87,6 +88,7 @@ func newBridge(dial func(context.Context) (Session, error), o *BridgeOptions) *b
 		said:    map[State]string{},
 	}
 	b.since = b.o.Clock.Now()
+	b.crew.ended = b.wakeClose
 	b.hurry, b.hasten = context.WithCancel(context.Background())
 	return b
 }
