@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"slices"
 	"strings"
@@ -157,8 +158,15 @@ func port(u *url.URL) string {
 // send is an http.Client's work with rules of our own: redirects are followed within the origin and with
 // the same method only, so that headers stay at home and no POST becomes a GET.
 func (b *httpBase) send(f *flight, req *http.Request, o order) (*http.Response, error) {
+	plain := b.plain(o)
 	for hops := 0; ; hops++ {
-		if o.text != nil {
+		switch {
+		case o.text == nil:
+		case plain: // of a body that it knows to be in memory net/http writes headers and body at once
+			req.ContentLength = int64(len(o.text))
+			req.Body = io.NopCloser(bytes.NewReader(o.text))
+			req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(o.text)), nil }
+		default:
 			req.ContentLength = int64(len(o.text) + len(o.rest[0]) + len(o.rest[1]))
 			parts := [3][]byte{o.text, o.rest[0], o.rest[1]}
 			req.Body = f.body(parts)
@@ -189,6 +197,9 @@ func (b *httpBase) send(f *flight, req *http.Request, o order) (*http.Response, 
 	}
 }
 
+// plain reports whether a body can be given as it is, since our own transport tells when it is begun.
+func (b *httpBase) plain(o order) bool { return b.own != nil && o.text != nil && o.rest[0] == nil }
+
 // redirect says where an answer leads; nil: nowhere.
 func (b *httpBase) redirect(req *http.Request, resp *http.Response) (*url.URL, error) {
 	s := resp.StatusCode
@@ -215,7 +226,13 @@ type flight struct {
 	cancel context.CancelFunc
 	stop   func() bool // unties it from the context it was made for
 	slot   *Slot
-	sent   atomic.Bool // the body was asked for, so bytes may have left
+	sent   atomic.Bool // the body was begun, so bytes of it may have left
+}
+
+// note is told before the first byte of the body goes out.
+func (f *flight) note() {
+	f.sent.Store(true)
+	f.slot.setSent(true)
 }
 
 func (b *httpBase) takeoff(ctx context.Context, slot *Slot) *flight {
@@ -237,7 +254,7 @@ type sentBody struct {
 }
 
 func (s *sentBody) Read(p []byte) (n int, err error) {
-	s.note()
+	s.f.note()
 	for i := range s.parts {
 		k := copy(p[n:], s.parts[i])
 		s.parts[i] = s.parts[i][k:]
@@ -250,7 +267,7 @@ func (s *sentBody) Read(p []byte) (n int, err error) {
 }
 
 func (s *sentBody) WriteTo(w io.Writer) (n int64, err error) {
-	s.note()
+	s.f.note()
 	for i, part := range s.parts {
 		if len(part) == 0 {
 			continue
@@ -263,11 +280,6 @@ func (s *sentBody) WriteTo(w io.Writer) (n int64, err error) {
 		}
 	}
 	return n, nil
-}
-
-func (s *sentBody) note() {
-	s.f.sent.Store(true)
-	s.f.slot.setSent(true)
 }
 
 func (s *sentBody) Close() error { return nil }
@@ -315,7 +327,11 @@ func (b *httpBase) once(ctx context.Context, f *flight, o order) (*http.Response
 		}
 		return nil, nil, redactError(fmt.Errorf("%w: headers for %s: %w", toolsource.ErrNotReached, b.where(), err), b.opts.Redact)
 	}
-	req := newRequest(f.ctx, o, h)
+	rctx := f.ctx
+	if b.plain(o) {
+		rctx = httptrace.WithClientTrace(rctx, &httptrace.ClientTrace{WroteHeaders: f.note})
+	}
+	req := newRequest(rctx, o, h)
 	for try := 0; ; try++ {
 		resp, err := b.send(f, req, o)
 		if err == nil {
