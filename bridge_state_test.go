@@ -45,7 +45,7 @@ func TestBridgeCallersShareADial(t *testing.T) {
 	}, slow)
 }
 
-// Ladders: behaviour/hermes.md 6.3.
+// The ladders, attempt by attempt.
 func TestBridgeLadder(t *testing.T) {
 	down := dialErr(errDown)
 	tests := []struct {

@@ -31,7 +31,7 @@ const (
 	goFunction    = "Go function"
 )
 
-// A gate is a promise of DESIGN.md 13 or of the issue: own is a figure of ours, over that of another lane
+// A gate is a promise about weight: own is a figure of ours, over that of another lane
 // unless that is "", and at most limit.
 type gate struct {
 	bout, lane, over string
