@@ -46,6 +46,7 @@ func sdkServer(stopped func()) *mcp.Server {
 		if strings.Count(seen, "}") == 3 {
 			return reply(seen), nil
 		}
+		//lint:ignore SA1019 the SDK still answers for roots, and nothing else makes it ask for a second round
 		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"roots": &mcp.ListRootsParams{}}, RequestState: seen}, nil
 	})
 	add("hang", `{"type":"object"}`, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -251,6 +252,7 @@ func TestHeaderText(t *testing.T) {
 }
 
 func roots() *mcp.ClientOptions {
+	//lint:ignore SA1019 the SDK still answers for roots, and nothing else makes it ask for a second round
 	return &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{RootsV2: &mcp.RootCapabilities{}}}
 }
 
