@@ -17,9 +17,10 @@ func (tb *Toolbox) ForUser(u User) *Toolbox {
 	child := NewToolbox(&o)
 	child.user, child.parent = u, tb
 	child.seq = 1 << 32 // what is added to it comes after everything of the parent's
-	child.wake = &subscription{changed: func(Change) { child.mirror() }}
+	child.turn = make(chan struct{}, 1)
+	child.wake = &subscription{changed: func(Change) { child.mirrorNow(child.ctx) }}
 	if u != (User{}) {
-		child.mirror()
+		child.mirrorNow(child.ctx)
 		tb.mu.Lock()
 		if !tb.closed.Load() {
 			tb.children[child] = struct{}{}
@@ -44,6 +45,16 @@ func (tb *Toolbox) forget(child *Toolbox) {
 	tb.mu.Lock()
 	delete(tb.children, child)
 	tb.mu.Unlock()
+}
+
+// mirrorNow waits for its turn to mirror, at most until ctx ends.
+func (tb *Toolbox) mirrorNow(ctx context.Context) {
+	select {
+	case tb.turn <- struct{}{}:
+		defer func() { <-tb.turn }()
+		tb.mirror()
+	case <-ctx.Done():
+	}
 }
 
 // mirror brings the layers of a user's Toolbox in line with the parent's. It is not called twice at once.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -57,7 +58,9 @@ func TestForUser(t *testing.T) {
 		shared := tools("shared", "x", "inbox")
 		add(t, tb, at(shared, 1), at(ts.Prefix(mail, "m_"), 5))
 		ann, bob := tb.ForUser(user(t, "ann")), tb.ForUser(user(t, "bob"))
-		wantText(t, "shared tools are there at once", names(ann.Tools()), "x inbox")
+		if got := names(ann.Tools()); !strings.HasPrefix(got, "x inbox") { // ann's own may have joined already
+			t.Errorf("shared tools should be there at once, there are %s", got)
+		}
 		synctest.Wait()
 		wantText(t, "everybody's", names(tb.Tools()), "x inbox")
 		wantText(t, "ann's", names(ann.Tools()), "x inbox m_inbox m_ann_only")

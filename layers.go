@@ -500,7 +500,7 @@ func (tb *Toolbox) Refresh(ctx context.Context, source string) error {
 	tb.mu.Unlock()
 	if l != nil && l.inherited && !l.private && !closed {
 		err := tb.parent.Refresh(ctx, source)
-		tb.mirror()
+		tb.mirrorNow(ctx)
 		return err
 	}
 	switch {

@@ -58,6 +58,7 @@ type Toolbox struct {
 	user     User              // whose Toolbox it is; the zero User for everybody's
 	parent   *Toolbox          // of a user's Toolbox, else nil
 	wake     *subscription     // mirrors the parent's changes; nil without a parent
+	turn     chan struct{}     // room for one: who mirrors
 	mirrored map[*layer]*layer // by the parent's layer; only mirror uses it
 
 	closed atomic.Bool
