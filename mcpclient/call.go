@@ -206,12 +206,49 @@ func bindError(err error) *toolsource.CallError {
 // as it is.
 func (s *Server) redactResult(r toolsource.Result) toolsource.Result {
 	for i := range r.Content {
-		r.Content[i].Text = s.redact.text(r.Content[i].Text)
+		c := &r.Content[i]
+		for _, text := range []*string{&c.Text, &c.URI, &c.Name, &c.Title, &c.Description} {
+			*text = s.redact.text(*text)
+		}
+		c.Raw = s.redactRaw(c.Raw)
+		c.Annotations = s.redactRaw(c.Annotations)
+		c.Meta, _ = s.redactValue(c.Meta).(map[string]any)
 	}
-	if text, ok := r.Value.(string); ok {
-		r.Value = s.redact.text(text)
-	}
+	r.Value = s.redactValue(r.Value)
+	r.Meta, _ = s.redactValue(r.Meta).(map[string]any)
 	return r
+}
+
+func (s *Server) redactRaw(raw json.RawMessage) json.RawMessage {
+	if raw == nil {
+		return nil
+	}
+	return json.RawMessage(s.redact.text(string(raw)))
+}
+
+// redactValue changes a value that nobody else has yet.
+func (s *Server) redactValue(v any) any {
+	switch v := v.(type) {
+	case string:
+		return s.redact.text(v)
+	case []any:
+		for i, e := range v {
+			v[i] = s.redactValue(e)
+		}
+	case map[string]any:
+		if v == nil {
+			return v
+		}
+		clean := make(map[string]any, len(v))
+		for k, e := range v {
+			clean[s.redact.text(k)] = s.redactValue(e)
+		}
+		return clean
+	case toolsource.Blob:
+		v.URI = s.redact.text(v.URI)
+		return v
+	}
+	return v
 }
 
 // encodeArguments writes arguments as one line of JSON.

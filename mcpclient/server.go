@@ -204,9 +204,11 @@ func (s *Server) list(ctx context.Context) (Listing, error) {
 	return Listing{}, s.listError(err)
 }
 
+// listOptions bound a listing by the limit of connecting, once for the session and once for the listing:
+// what a call may take has nothing to do with it.
 func (s *Server) listOptions(l *line) toolsource.CallOptions {
-	cfg := &l.set.Load().cfg
-	return toolsource.CallOptions{Tool: "tools/list", Limit: cfg.Ceiling, Silence: cfg.Silence, Replay: toolsource.ReplayAlways}
+	most := 2 * l.set.Load().cfg.Connect
+	return toolsource.CallOptions{Tool: "tools/list", Limit: most, Silence: most, Replay: toolsource.ReplayAlways}
 }
 
 // attemptFailed is why a wait for a listing was given up.

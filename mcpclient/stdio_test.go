@@ -323,6 +323,34 @@ func TestSecretsDoNotShow(t *testing.T) {
 	}
 }
 
+func TestSecretsDoNotShowInWhatAToolAnswers(t *testing.T) {
+	const secret = "s3cr3t-Value"
+	answer := strings.ReplaceAll(`{"isError":true,"_meta":{"k":"S"},"structuredContent":{"S":["S",{"a":"S"}]},"content":[
+		{"type":"text","text":"S"},{"type":"resource_link","uri":"x://S","name":"S","title":"S","description":"S","annotations":{"a":"S"},"_meta":{"a":"S"}},
+		{"type":"resource","resource":{"uri":"x://S","blob":"AAAA"}},{"type":"odd","v":"S"}]}`, "S", secret)
+	s := newServer(t, mcptest.Behaviour{Results: map[string]string{"leak": strings.ReplaceAll(answer, "\n", "")}}, func(c *ServerConfig) { c.Env["API_KEY"] = secret })
+	_, err := s.Call(t.Context(), "leak", nil, CallOptions{})
+	var te *toolsource.ToolError
+	if !errors.As(err, &te) || len(te.Result.Content) != 4 {
+		t.Fatal(err)
+	}
+	b, _ := json.Marshal(te.Result)
+	for _, text := range []string{err.Error(), string(b), fmt.Sprintf("%+v %#v", te.Result, te.Result)} {
+		if strings.Contains(text, secret) {
+			t.Errorf("it shows: %s", text)
+		}
+	}
+}
+
+func TestConnectingIsNotBoundByTheLimitsOfCalls(t *testing.T) {
+	s := newServer(t, mcptest.Behaviour{InitDelay: 400 * time.Millisecond, ListDelay: 400 * time.Millisecond}, func(c *ServerConfig) {
+		c.Silence, c.Ceiling, c.Connect = 200*time.Millisecond, 300*time.Millisecond, 20*time.Second
+	})
+	if _, err := s.List(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestCase66FiftyCancelled(t *testing.T) {
 	s := newServer(t, mcptest.Behaviour{})
 	if err := s.Start(t.Context()); err != nil {
