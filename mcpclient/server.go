@@ -98,25 +98,29 @@ func (s *Server) Limits(wireName string) toolsource.Limits {
 	return set.cfg.Tools[wireName].Limits.Or(set.own)
 }
 
-// connect is a Bridge's dial. A failure also frees those who wait for the first listing.
+// connect is a Bridge's dial.
 func (s *Server) connect(ctx context.Context, l *line) (*session, error) {
 	sess, err := s.dial(ctx, l)
-	var tell []*func(error)
 	s.mu.Lock()
 	if err == nil && s.line == l {
 		s.current = sess
 	}
-	if err != nil {
-		for f := range s.failing {
-			tell = append(tell, f)
-		}
+	s.mu.Unlock()
+	s.catalogue.poke() // the next listing may be due at another time
+	return sess, err
+}
+
+// connectFailed frees those who wait for the first listing, once Status shows the failure.
+func (s *Server) connectFailed(err error) {
+	s.mu.Lock()
+	tell := make([]*func(error), 0, len(s.failing))
+	for f := range s.failing {
+		tell = append(tell, f)
 	}
 	s.mu.Unlock()
 	for _, f := range tell {
 		(*f)(err)
 	}
-	s.catalogue.poke() // the next listing may be due at another time
-	return sess, err
 }
 
 func (s *Server) setConn(c wire.Conn) {

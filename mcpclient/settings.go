@@ -68,7 +68,12 @@ func (s *Server) newLine(set *settings) *line {
 		MaxLifetime: cfg.MaxLifetime,
 		CloseBound:  cfg.CloseBound,
 		Logger:      s.log,
-		OnState:     func(st toolsource.BridgeStatus) { s.stateChanged(l, st.State) },
+		OnState: func(st toolsource.BridgeStatus) {
+			s.stateChanged(l, st.State)
+			if (st.State == toolsource.StateBackoff || st.State == toolsource.StateParked) && st.Err != nil {
+				s.connectFailed(st.Err)
+			}
+		},
 	})
 	return l
 }

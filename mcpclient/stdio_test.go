@@ -342,6 +342,24 @@ func TestSecretsDoNotShowInWhatAToolAnswers(t *testing.T) {
 	}
 }
 
+func TestStatusKnowsOfAFailureThatListReturned(t *testing.T) {
+	for range 200 {
+		s, err := New(ServerConfig{ID: "none", Command: "no-such-command-anywhere"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.List(t.Context()); err == nil {
+			t.Fatal("no error")
+		}
+		if st := s.Status(); st.State != toolsource.StateParked || st.Err == nil {
+			t.Errorf("state %s, %v", st.State, st.Err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestConnectingIsNotBoundByTheLimitsOfCalls(t *testing.T) {
 	s := newServer(t, mcptest.Behaviour{InitDelay: 400 * time.Millisecond, ListDelay: 400 * time.Millisecond}, func(c *ServerConfig) {
 		c.Silence, c.Ceiling, c.Connect = 200*time.Millisecond, 300*time.Millisecond, 20*time.Second
