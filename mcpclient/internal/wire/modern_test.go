@@ -28,7 +28,7 @@ const routeSchema = `{"type":"object","properties":{"region":{"type":"string","x
 
 // sdkServer is a server of the SDK's own. "rounds" asks for the roots twice and answers with the arguments
 // that came in each round.
-func sdkServer(stopped func()) *mcp.Server {
+func sdkServer(started, stopped func()) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
 	add := func(name, schema string, h mcp.ToolHandler) {
 		s.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(schema)}, h)
@@ -50,6 +50,7 @@ func sdkServer(stopped func()) *mcp.Server {
 		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"roots": &mcp.ListRootsParams{}}, RequestState: seen}, nil
 	})
 	add("hang", `{"type":"object"}`, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		started()
 		<-ctx.Done()
 		stopped()
 		return nil, ctx.Err()
@@ -65,6 +66,7 @@ func sdkServer(stopped func()) *mcp.Server {
 // modern is a server of revision 2026-07-28 over HTTP that remembers what it was asked.
 type modern struct {
 	*httptest.Server
+	started atomic.Int64 // calls of hang that the server runs
 	stopped atomic.Int64
 	mu      sync.Mutex
 	heads   []http.Header
@@ -74,7 +76,7 @@ type modern struct {
 
 func newModern(t *testing.T, opts mcp.StreamableHTTPOptions) *modern {
 	o := &modern{}
-	srv := sdkServer(func() { o.stopped.Add(1) })
+	srv := sdkServer(func() { o.started.Add(1) }, func() { o.stopped.Add(1) })
 	opts.Stateless, opts.PropagateRequestCancellation = true, true
 	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return srv }, &opts)
 	o.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -279,7 +281,7 @@ func TestModernHTTPCancelReachesTheServer(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { _, err := p.call(ctx, "hang", `{}`); done <- err }()
-		waitFor(t, func() bool { return o.count("tools/call") == 1 })
+		waitFor(t, func() bool { return o.started.Load() == 1 }) // before that the server may drop it without starting it
 		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Error(err)
@@ -535,6 +537,6 @@ func TestModernStdio(t *testing.T) {
 
 // serveSDK is the SDK's server as a child.
 func serveSDK() {
-	s := sdkServer(func() { fmt.Fprintln(os.Stderr, "stopped") })
+	s := sdkServer(func() {}, func() { fmt.Fprintln(os.Stderr, "stopped") })
 	_ = s.Run(context.Background(), &mcp.StdioTransport{})
 }
