@@ -11,6 +11,12 @@ import (
 
 const defaultConfig = "toolsource.toml"
 
+// fileError is a configuration that cannot be read: wrong use of the command.
+type fileError struct{ error }
+
+func (fileError) Is(target error) bool { return target == errUsage }
+func (e fileError) Unwrap() error      { return e.error }
+
 // open opens the configuration. What is wrong in it goes to standard error, one line each; only a file that
 // cannot be read and a required server that is missing are errors.
 func (c *command) open(ctx context.Context) (*sources.Set, error) {
@@ -23,7 +29,7 @@ func (c *command) open(ctx context.Context) (*sources.Set, error) {
 		if c.config == "" {
 			err = fmt.Errorf("%w (name your file with --config)", err)
 		}
-		return nil, fmt.Errorf("%w: %w", errUsage, err)
+		return nil, fileError{err}
 	}
 	set, err := cfg.Open(ctx)
 	if err != nil {
