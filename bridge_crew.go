@@ -1,6 +1,7 @@
 package toolsource
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -93,7 +94,7 @@ func (c *crew) leave(h *hand) bool {
 	defer c.mu.Unlock()
 	for i, o := range c.idle {
 		if o == h {
-			c.idle = append(c.idle[:i], c.idle[i+1:]...)
+			c.idle = slices.Delete(c.idle, i, i+1)
 			return true
 		}
 	}

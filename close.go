@@ -47,10 +47,11 @@ func (tb *Toolbox) Close() error {
 	for _, s := range subs {
 		s.halt()
 	}
+	deadline := time.Now().Add(tb.o.CloseBound)
 	if tb.wake != nil {
 		tb.wake.stop()
+		tb.lastTurn(time.Until(deadline))
 	}
-	deadline := time.Now().Add(tb.o.CloseBound)
 	errs := []error{tb.closeChildren(children, tb.o.CloseBound)}
 	errs = append(errs, tb.closeLayers(layers, time.Until(deadline)))
 	if !within(time.Until(deadline), tb.wg.Wait) {
@@ -60,6 +61,16 @@ func (tb *Toolbox) Close() error {
 		tb.parent.forget(tb)
 	}
 	return errors.Join(errs...)
+}
+
+// lastTurn waits for a mirroring that is under way and lets none begin after it.
+func (tb *Toolbox) lastTurn(bound time.Duration) {
+	t := time.NewTimer(bound)
+	defer t.Stop()
+	select {
+	case tb.turn <- struct{}{}:
+	case <-t.C:
+	}
 }
 
 // within runs f on a goroutine of its own and reports whether it ended in time.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -139,6 +140,38 @@ func TestPrivateSourceThatCannotBeHad(t *testing.T) {
 		st := ann.Sources()[0]
 		if st.Err == nil || st.State == ts.StateReady {
 			t.Errorf("status %+v", st)
+		}
+	})
+}
+
+// slowUser takes its time to make a user's source.
+type slowUser struct {
+	*fake
+	begun chan struct{}
+	free  chan struct{}
+	made  atomic.Int32
+}
+
+func (s *slowUser) ForUser(ts.User) (ts.ToolSource, error) {
+	close(s.begun)
+	<-s.free
+	s.made.Add(1)
+	return tools(s.name), nil
+}
+
+func TestCloseWaitsForAMirroringUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tb := newBox(t, nil)
+		ann := tb.ForUser(user(t, "ann"))
+		slow := &slowUser{fake: tools("slow"), begun: make(chan struct{}), free: make(chan struct{})}
+		add(t, tb, at(slow, 1))
+		<-slow.begun
+		time.AfterFunc(time.Second, func() { close(slow.free) })
+		if err := ann.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if slow.made.Load() != 1 {
+			t.Error("Close returned while a user's source was being made")
 		}
 	})
 }
