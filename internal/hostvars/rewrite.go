@@ -67,7 +67,7 @@ func ToOwn(text string, n Notation, name func(Ref) (string, bool)) (string, erro
 
 // looksForeign is what people take for a variable. A bare $NAME and a %NAME% only in capitals and where a
 // word may begin, lest a password be taken for one.
-var looksForeign = regexp.MustCompile(`\$\{\{[^{}]*\}\}|\$\{[^}]*\}|\$\{|\{(?:env|file):[^{}]*\}|\$\([^()]*\)` +
+var looksForeign = regexp.MustCompile(`\$\{\{[^{}]*\}\}|\$\{[^{}$]*\}|\$\{|\{(?:env|file):[^{}]*\}|\$\([^()]*\)` +
 	`|(?:^|[\s=:/"'])(\$[A-Z_][A-Z0-9_]+)(?:$|[^A-Za-z0-9_])|(?:^|[\s=:/\\"'])(%[A-Z_][A-Z0-9_]{2,}%)`)
 
 // maxForeign is how much of what was found is shown, in bytes.
