@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolsource/toolsource/internal/hostdoc"
 	"github.com/toolsource/toolsource/internal/hostvars"
 )
 
@@ -19,9 +20,13 @@ type dialect struct {
 	vars    hostvars.Notation // how variables are written; None: there are none
 	expands fields            // where they are
 
-	shape  func(s *server) bool              // looks at a server before its keys are read; false: no server of ours
-	finish func(s *server)                   // looks at what was read
-	file   func(r *reader, root, at *docMap) // reads what stands beside the servers; at is the map that holds them
+	localEnv bool // the variables of a server with an address are for its own values
+
+	list   func(r *reader, n *hostdoc.Node)        // reads servers that stand in a list
+	other  func(m hostdoc.Member) bool             // a member of the map that is no server
+	shape  func(s *server) bool                    // looks at a server before its keys are read; false: no server of ours
+	finish func(s *server)                         // looks at what was read
+	file   func(r *reader, root, at *hostdoc.Node) // reads what stands beside the servers; at is the map that holds them
 }
 
 // keys are the keys that a program knows, each with the function that reads it.

@@ -1,10 +1,10 @@
 package hostconfig
 
 import (
+	"path/filepath"
 	"time"
 
 	"github.com/toolsource/toolsource/internal/hostdoc"
-	"github.com/toolsource/toolsource/internal/hostvars"
 )
 
 // claudeFormats are the files of Claude Desktop and Claude Code.
@@ -54,27 +54,27 @@ var claudeFormats = []*dialect{
 
 // claudeProjects reads the servers that ~/.claude.json keeps for one project each. Those of the workspace
 // count, and win over the user's own; the others are reported.
-func claudeProjects(r *reader, root, _ *docMap) {
-	projects := root.get("projects")
+func claudeProjects(r *reader, root, _ *hostdoc.Node) {
+	projects := root.Get("projects")
 	if projects == nil || projects.Kind != hostdoc.Map {
 		return
 	}
-	for _, p := range mapOf(projects).last() {
+	for _, p := range projects.Last() {
 		if p.Value.Kind != hostdoc.Map {
 			continue
 		}
-		servers := mapOf(p.Value).get("mcpServers")
+		servers := p.Value.Get("mcpServers")
 		if servers == nil || servers.Kind != hostdoc.Map {
 			continue
 		}
 		if here := r.opts.Workspace; here == "" || !samePath(here, p.Name) {
-			for _, m := range mapOf(servers).last() {
+			for _, m := range servers.Last() {
 				r.note(Note{Server: m.Name, Action: Ignored, Line: m.Line, Reason: "belongs to the project " + p.Name, Remedy: "set the workspace to that folder"})
 			}
 			continue
 		}
 		users := r.entries
-		r.entries, r.scoped = nil, true
+		r.entries = nil
 		r.servers(servers)
 		own := make(map[string]int, len(r.entries))
 		for _, e := range r.entries {
@@ -89,3 +89,5 @@ func claudeProjects(r *reader, root, _ *docMap) {
 		}
 	}
 }
+
+func samePath(a, b string) bool { return filepath.Clean(a) == filepath.Clean(b) }

@@ -2,7 +2,6 @@ package hostconfig
 
 import (
 	"github.com/toolsource/toolsource/internal/hostdoc"
-	"github.com/toolsource/toolsource/internal/hostvars"
 )
 
 // codexFormat is the file of Codex: https://developers.openai.com/codex/mcp and openai/codex
@@ -55,7 +54,7 @@ func codexEnvVars(s *server, v val) {
 		field := v.key + "[" + itoa(i) + "]"
 		name, source := n, (*hostdoc.Node)(nil)
 		if n.Kind == hostdoc.Map {
-			name, source = mapOf(n).get("name"), mapOf(n).get("source")
+			name, source = n.Get("name"), n.Get("source")
 		}
 		switch {
 		case name == nil || name.Kind != hostdoc.String || name.Text == "":
@@ -88,7 +87,7 @@ func codexHeaders(s *server, v val) {
 
 // codexMillis is the older limit; the one in seconds wins.
 func codexMillis(s *server, v val) {
-	if s.node.get("startup_timeout_sec") != nil {
+	if s.node.Get("startup_timeout_sec") != nil {
 		s.note(Ignored, v.key, "startup_timeout_sec is there too and wins", "remove one of them", v.line)
 		return
 	}
@@ -102,7 +101,7 @@ func codexApprovals(s *server, v val) {
 			s.note(Ignored, v.key+"."+m.Name, "want a table, not "+a(m.Value.Kind), "", m.Line)
 			continue
 		}
-		for _, t := range mapOf(m.Value).last() {
+		for _, t := range m.Value.Last() {
 			inner := val{key: v.key + "." + m.Name + "." + t.Name, node: t.Value, line: t.Line}
 			if t.Name == "approval_mode" {
 				s.approve(m.Name, inner)

@@ -110,8 +110,8 @@ var editorFormats = []*dialect{
 }
 
 // vscodeInputs reads the values that VS Code asks its user for.
-func vscodeInputs(r *reader, _, at *docMap) {
-	list := at.get("inputs")
+func vscodeInputs(r *reader, _, at *hostdoc.Node) {
+	list := at.Get("inputs")
 	if list == nil || list.Kind == hostdoc.Null {
 		return
 	}
@@ -129,7 +129,7 @@ func vscodeInputs(r *reader, _, at *docMap) {
 			continue
 		}
 		in := Input{Line: n.Line}
-		for _, m := range mapOf(n).last() {
+		for _, m := range n.Last() {
 			switch v := m.Value; m.Name {
 			case "id":
 				in.ID = textOf(v)
@@ -146,7 +146,7 @@ func vscodeInputs(r *reader, _, at *docMap) {
 			case "options":
 				for _, o := range v.Items {
 					if o.Kind == hostdoc.Map {
-						o = mapOf(o).get("value")
+						o = o.Get("value")
 					}
 					if o != nil && o.Kind == hostdoc.String {
 						in.Options = append(in.Options, o.Text)
@@ -164,8 +164,8 @@ func vscodeInputs(r *reader, _, at *docMap) {
 
 // zedShape passes over servers that an extension of Zed brings.
 func zedShape(s *server) bool {
-	source := s.node.get("source")
-	if source != nil && source.Kind == hostdoc.String && source.Text == "extension" || s.node.get("command") == nil && s.node.get("url") == nil {
+	source := s.node.Get("source")
+	if source != nil && source.Kind == hostdoc.String && source.Text == "extension" || s.node.Get("command") == nil && s.node.Get("url") == nil {
 		s.note(Ignored, "", "an extension of Zed provides it; it has no command of its own", "name the command that the extension runs", s.line)
 		return false
 	}
@@ -179,7 +179,7 @@ func zedCommand(s *server, v val) {
 		return
 	}
 	known := keys{"path": readCommand, "args": readArgs, "env": readEnv}
-	for _, m := range mapOf(v.node).last() {
+	for _, m := range v.node.Last() {
 		inner := val{key: v.key + "." + m.Name, node: m.Value, line: m.Line}
 		if read, ok := known[m.Name]; ok {
 			read(s, inner)

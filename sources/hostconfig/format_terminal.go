@@ -132,14 +132,14 @@ func crushCommands(s *server) {
 // opencodeTools reads the patterns that switch tools on and off for the whole program. A tool's name there
 // is its server's, with other characters than letters, digits, - and _ replaced by _, then _ and its own.
 // What is false is denied. Where that is every tool of a server, what is true is its list of tools allowed.
-func opencodeTools(r *reader, root, _ *docMap) {
-	tools := root.get("tools")
+func opencodeTools(r *reader, root, _ *hostdoc.Node) {
+	tools := root.Get("tools")
 	if tools == nil || tools.Kind != hostdoc.Map {
 		return
 	}
 	on := make([][]string, len(r.entries))
 	match := prefixes(r.entries)
-	for _, m := range mapOf(tools).last() {
+	for _, m := range tools.Last() {
 		if m.Value.Kind != hostdoc.Bool {
 			continue
 		}

@@ -16,7 +16,7 @@ type server struct {
 	d     *dialect
 	entry Entry
 	line  int // of its key
-	node  *docMap
+	node  *hostdoc.Node
 	seen  map[string]int // line of each key that has a value
 	bad   bool           // it is left out
 
@@ -26,6 +26,7 @@ type server struct {
 	isKind   string // transport that the key of the address means; "": the program's rule for addresses
 	urlKey   string
 	urlLine  int
+	headers  map[string]string // names as written, by their small letters
 	vars     *variables
 }
 
@@ -38,7 +39,7 @@ type val struct {
 
 // read reads one server; false: it is left out, and a note says why.
 func (r *reader) read(d *dialect, id string, line int, n *hostdoc.Node) (Entry, bool) {
-	s := &server{r: r, d: d, line: line, seen: map[string]int{}, vars: &variables{notation: d.vars, fields: d.expands, program: d.Program}}
+	s := &server{r: r, d: d, line: line, seen: map[string]int{}, vars: &variables{notation: d.vars, fields: d.expands, program: d.Program, mcphost: d.Name == "mcphost"}}
 	s.entry = Entry{ID: id, File: r.file.Name, Line: line, Format: d.Name, Enabled: true, vars: s.vars}
 	switch {
 	case strings.TrimSpace(id) == "":
@@ -51,14 +52,14 @@ func (r *reader) read(d *dialect, id string, line int, n *hostdoc.Node) (Entry, 
 		s.cost("", "want a map, not "+a(n.Kind), "", line)
 		return s.entry, false
 	}
-	s.node = mapOf(n)
-	s.node.repeated(func(lost hostdoc.Member, wins int) {
+	s.node = n
+	s.r.repeated(s.node, func(lost hostdoc.Member, wins int) {
 		s.note(Ignored, lost.Name, "is there again on line "+itoa(wins)+", which counts", "remove one of them", lost.Line)
 	})
 	if d.shape != nil && !d.shape(s) {
 		return s.entry, false
 	}
-	for _, m := range s.node.last() {
+	for _, m := range s.node.Last() {
 		s.key(val{key: m.Name, node: m.Value, line: m.Line})
 	}
 	if s.bad || !s.transport() {
@@ -141,13 +142,16 @@ func (s *server) pass(field, name, before, variable string, optional bool, v val
 		to = &s.entry.Headers
 	}
 	at := field + "." + name
+	if field == "headers" {
+		at = field + "." + strings.ToLower(name)
+	}
 	if strings.ContainsAny(variable, "${}=\x00") || strings.TrimSpace(variable) != variable || variable == "" {
 		s.cost(v.key, "is not the name of a variable", "write the name alone", v.line)
 		return
 	}
 	s.put(to, name, text)
 	s.vars.pass(at, passed{name: variable, before: before, text: text, optional: optional})
-	s.note(Rewritten, v.key, "taken as "+at+" = "+quoted(text), "", v.line)
+	s.note(Rewritten, v.key, "taken as "+field+"."+name+" = "+quoted(text), "", v.line)
 }
 
 // put sets an element of env or headers. Names of headers are equal whatever their case. What is passed on
@@ -157,11 +161,13 @@ func (s *server) put(to *map[string]toolsource.Secret, name, text string) {
 		*to = map[string]toolsource.Secret{}
 	}
 	if to == &s.entry.Headers {
-		for have := range *to {
-			if have != name && strings.EqualFold(have, name) {
-				delete(*to, have)
-			}
+		if have, ok := s.headers[strings.ToLower(name)]; ok && have != name {
+			delete(*to, have)
 		}
+		if s.headers == nil {
+			s.headers = map[string]string{}
+		}
+		s.headers[strings.ToLower(name)] = name
 	}
 	(*to)[name] = toolsource.Secret(text)
 }
