@@ -9,7 +9,7 @@ import (
 // ${userHome} are expanded.
 var plainFormats = []*dialect{
 	{
-		Format:  Format{Name: "plain", Program: "no program in particular", Paths: []string{"mcp.json"}, Source: "https://modelcontextprotocol.io"},
+		Format:  Format{Name: "plain", Program: "a plain file", Paths: []string{"mcp.json"}, Source: "https://modelcontextprotocol.io"},
 		aliases: []string{"mcpServers", "generic"},
 		roots:   [][]string{{"mcpServers"}},
 		keys:    plainKeys,
@@ -18,7 +18,7 @@ var plainFormats = []*dialect{
 		expands: inAll,
 	},
 	{
-		Format:  Format{Name: "flat", Program: "no program in particular", Paths: []string{"mcp.json"}, Source: "https://lmstudio.ai/docs/app/plugins/mcp"},
+		Format:  Format{Name: "flat", Program: "a plain file", Paths: []string{"mcp.json"}, Source: "https://lmstudio.ai/docs/app/plugins/mcp"},
 		roots:   [][]string{{}},
 		keys:    plainKeys,
 		bare:    TransportAuto,

@@ -187,7 +187,7 @@ func (r *reader) without(d *dialect, root *hostdoc.Node) error {
 			want = append(want, quoted(strings.Join(path, ".")))
 		}
 	}
-	reason, hint := fmt.Sprintf("has no servers of %s", d.Program), "want "+strings.Join(want, " or ")
+	reason, hint := "has no map of servers", "want "+strings.Join(want, " or ")
 	if root.Kind != hostdoc.Map {
 		reason = "holds " + a(root.Kind) + " where a map is wanted"
 	} else if near := nearRoot(root); near != "" {

@@ -56,7 +56,7 @@ func (s *server) transport() bool {
 	if kind == "" {
 		switch {
 		case command && url:
-			s.cost("", "has both a command and an address", "remove one of them, or write a type", s.line)
+			s.cost(s.urlKey, "there is a command, too", "remove one of them, or write a type", s.urlLine)
 		case command:
 			kind = TransportStdio
 		case url:
@@ -68,7 +68,7 @@ func (s *server) transport() bool {
 				s.cost(s.urlKey, s.d.Program+" takes a server without a type for stdio, and this one has no command", `write "type": "http" or "sse"`, s.urlLine)
 			}
 		default:
-			s.cost("", "has neither a command nor an address", "", s.line)
+			s.cost("command", "is missing, and so is an address", "write one of them", s.line)
 		}
 	}
 	switch {

@@ -104,6 +104,8 @@ func (v *variables) read(field, text string) (string, hostvars.Notation) {
 
 func escape(text string) string { return strings.ReplaceAll(text, "${", "$${") }
 
+var placeholder = regexp.MustCompile(`<[A-Za-z][A-Za-z0-9_ -]{2,}>`)
+
 // foreign reports what looks like a variable and is none of this program.
 func (s *server) foreign() {
 	s.entry.each(func(field, text string) {
@@ -114,8 +116,11 @@ func (s *server) foreign() {
 		if s.vars.mcphost {
 			text = mcphostVariable.ReplaceAllString(text, "x")
 		}
+		if placeholder.MatchString(text) {
+			s.note(Taken, field, "holds words in angle brackets, as if the value were still to be filled in", "write the value", s.lineOf(field))
+		}
 		if len(hostvars.Foreign(text, n)) > 0 {
-			s.note(Taken, field, "holds what looks like a variable, which "+s.d.Program+" does not expand there; it is sent as it stands", "write the value, or a variable that is expanded", s.lineOf(field))
+			s.note(Taken, field, "holds what looks like a variable, which is not expanded by "+s.d.Program+"; it is sent as it stands", "write the value, or a variable that is expanded", s.lineOf(field))
 		}
 	})
 }
