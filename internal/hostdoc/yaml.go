@@ -2,7 +2,6 @@ package hostdoc
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"regexp"
 	"strings"
@@ -234,12 +233,22 @@ func yamlLines(text string) []yamlLine {
 		if r == '\n' {
 			line, col = line+1, 0
 		}
-		switch {
-		case r == '\n', r == '\u0085', r == '\u2028', r == '\u2029', r == '\r' && !strings.HasPrefix(text[i+1:], "\n"):
+		if yamlBreak(text, i, r) {
 			out = append(out, yamlLine{line, col})
 		}
 	}
 	return out
+}
+
+// yamlBreak reports whether r, which is text[i:], ends a line in YAML.
+func yamlBreak(text string, i int, r rune) bool {
+	switch r {
+	case '\n', '\u0085', '\u2028', '\u2029':
+		return true
+	case '\r':
+		return !strings.HasPrefix(text[i+1:], "\n")
+	}
+	return false
 }
 
 // at is the place of a node.
@@ -249,8 +258,4 @@ func (b *yamlBuilder) at(y *yaml.Node) (line, col int) {
 	}
 	l := b.lines[y.Line-1]
 	return l.line, l.before + y.Column
-}
-
-func (d *reading) yamlFault(text string, err error) *tomldoc.Problem {
-	return d.fail(0, 0, "", "is not YAML: %s", fmt.Sprint(len(text), err != nil))
 }

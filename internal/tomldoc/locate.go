@@ -19,9 +19,9 @@ var (
 // place is where a key stands and what stands below it. The TOML reader gives no positions, so the text is
 // walked once more for them.
 type place struct {
-	line, col int    // of the key
-	at        spot   // of the value; the zero spot where it has none of its own
-	text      string // of a value that is no string, array or table
+	line, col int      // of the key
+	at        spot     // of the value; the zero spot where it has none of its own
+	text      string   // of a value that is no string, array or table
 	order     []string // keys in order of first appearance
 	keys      map[string]*place
 	items     []*place // elements of an array, or the tables of an array of tables
