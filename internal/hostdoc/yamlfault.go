@@ -63,7 +63,7 @@ func (d *reading) yamlFault(text string, err error) *tomldoc.Problem {
 		line, col := tomldoc.LineCol(text, strings.IndexFunc(text, yamlControl))
 		return d.fail(line, col, "delete it", "is not YAML: a control character")
 	}
-	said, hint, place := "the reader gives no reason", "", reached
+	said, hint, place := "the reader stopped here", "", reached
 	for _, f := range yamlFaults {
 		if strings.HasPrefix(message, f.reader) {
 			said, hint, place = f.message, f.hint, f.place
@@ -115,11 +115,14 @@ func yamlFaultLine(text, message string, place yamlPlace) int {
 
 var tabIndent = regexp.MustCompile(`(?m)^ *\t`)
 
+// searchYAML is how much text is read again to find a line, in bytes.
+const searchYAML = 2 << 20
+
 // firstSeen is the line with which a message comes. The reader has read on from it by some lines, seldom by
-// more than two; of many it gives up after some steps.
+// more than two. Of many, and in a large text, the line is a later one.
 func firstSeen(text string, read int, message string) int {
 	start := lineStart(text, read)
-	for step, tries := 1, 0; start > 0 && tries < 12; tries++ {
+	for step, tries := 1, 0; start > 0 && (tries+1)*start < searchYAML && tries < 12; tries++ {
 		before := start
 		for i := 0; i < step && before > 0; i++ {
 			before = lineStart(text, before-1)
