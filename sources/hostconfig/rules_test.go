@@ -61,6 +61,7 @@ func TestWrongValues(t *testing.T) {
 		{`"type": 5, "command": "x"`, "type", Refused, false, "no word"},
 		{`"type": "stdio", "url": "http://h"`, "", Refused, false, "no command"},
 		{`"type": "http", "command": "x"`, "", Refused, false, "no address"},
+		{`"type": "stdio", "command": "x", "url": "http://` + planted + `", "headers": {"A":"b"}`, "url", Ignored, true, "of the other transport"},
 		{`"type": "http", "transport": "sse", "url": "http://h"`, "transport", Ignored, true, "the first word wins"},
 		{`"command": "x", "enabledTools": {"a":` + p + `}`, "enabledTools", Refused, false, "would allow every tool"},
 		{`"command": "x", "disabledTools": 7`, "disabledTools", Refused, false, "would deny nothing"},
@@ -78,6 +79,11 @@ func TestWrongValues(t *testing.T) {
 			t.Errorf("%s (%s): kept %v\n%s", row.in, row.why, kept, report(f))
 		}
 		mustNote(t, f, "a", row.field, row.action)
+		for _, e := range f.Entries {
+			if (e.Transport == TransportStdio) != (e.URL == "" && e.Headers == nil) || (e.Transport == TransportStdio) != (e.Command != "") {
+				t.Errorf("%s: %+v", row.in, plainly(e))
+			}
+		}
 		if all := report(f) + fmt.Sprintf("%v %+v %#v %s", f.Entries, f.Entries, f, *f); strings.Contains(all, planted) {
 			t.Errorf("%s shows: %s", row.in, all)
 		}
@@ -366,6 +372,21 @@ func TestClaudeProjects(t *testing.T) {
 	} {
 		if d := cmp.Diff(want, commands(workspace)); d != "" {
 			t.Errorf("%s: %s", workspace, d)
+		}
+	}
+}
+
+// A list of tools that is empty allows nothing, but in goose, which writes one for all.
+func TestEmptyLists(t *testing.T) {
+	goose := parse(t, "goose/config.yaml", "extensions:\n  a: { type: stdio, cmd: x, args: [], available_tools: [] }\n", nil)
+	if e := entry(t, goose, "a"); e.Allow != nil {
+		t.Errorf("%#v", e.Allow)
+	}
+	for format, text := range map[string]string{
+		"gemini": `{"mcpServers":{"a":{"command":"x","includeTools":[]}}}`, "mcphost": `{"mcpServers":{"a":{"command":"x","allowedTools":[]}}}`,
+	} {
+		if e := entry(t, parse(t, "x.json", text, &Options{Format: format}), "a"); e.Allow == nil || len(e.Allow) != 0 {
+			t.Errorf("%s: %#v", format, e.Allow)
 		}
 	}
 }
