@@ -75,7 +75,7 @@ func detect(name string, doc *hostdoc.Doc) *dialect {
 			return looksFlat(root)
 		}
 		_, servers, _ := find(root, d)
-		return servers != nil || d.Name == "claude-code" && root.Get("projects") != nil
+		return servers != nil || d.isOne(root) || d.Name == "claude-code" && root.Get("projects") != nil
 	}
 	full := slashes(name)
 	for _, p := range places {

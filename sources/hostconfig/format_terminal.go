@@ -179,7 +179,8 @@ type hit struct {
 	pattern string // over the tools of the entry
 }
 
-// prefixes finds the servers that a pattern over names of tools is about.
+// prefixes finds the servers that a pattern over names of tools is about. In it * is any text and ? any
+// character. The name of a server alone means all its tools.
 func prefixes(entries []Entry) func(pattern string) []hit {
 	byPrefix := make(map[string][]int, len(entries))
 	all := make([]string, len(entries))
@@ -189,7 +190,10 @@ func prefixes(entries []Entry) func(pattern string) []hit {
 	}
 	return func(pattern string) []hit {
 		var hits []hit
-		literal, _, wild := strings.Cut(pattern, "*")
+		literal := pattern
+		if i := strings.IndexAny(pattern, "*?"); i >= 0 {
+			literal = pattern[:i]
+		}
 		for i := range literal {
 			if literal[i] != '_' {
 				continue
@@ -200,12 +204,16 @@ func prefixes(entries []Entry) func(pattern string) []hit {
 				}
 			}
 		}
-		if wild {
-			for n, p := range all {
-				if len(p) > len(literal) && strings.HasPrefix(p, literal) {
-					if rest, ok := within(pattern, p); ok {
-						hits = append(hits, hit{n, rest})
-					}
+		if literal == pattern {
+			for _, n := range byPrefix[pattern+"_"] {
+				hits = append(hits, hit{n, "*"})
+			}
+			return hits
+		}
+		for n, p := range all {
+			if len(p) > len(literal) && strings.HasPrefix(p, literal) {
+				if rest, ok := within(pattern, p); ok {
+					hits = append(hits, hit{n, rest})
 				}
 			}
 		}
@@ -213,7 +221,7 @@ func prefixes(entries []Entry) func(pattern string) []hit {
 	}
 }
 
-// within takes a prefix off a pattern whose first * stands in the prefix. The * may also stand for what
+// within takes a prefix off a pattern whose first * or ? stands in the prefix. The * may also stand for what
 // follows the prefix.
 func within(pattern, prefix string) (string, bool) {
 	for i := 0; i < len(prefix); i++ {
@@ -222,11 +230,12 @@ func within(pattern, prefix string) (string, bool) {
 			return "", false
 		case pattern[i] == '*':
 			return pattern[i:], true
-		case pattern[i] != prefix[i]:
+		case pattern[i] != prefix[i] && pattern[i] != '?':
 			return "", false
 		}
 	}
-	return pattern[len(prefix):], true
+	rest := pattern[len(prefix):]
+	return rest, rest != ""
 }
 
 func cleanName(id string) string {

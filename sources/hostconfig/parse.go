@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"strings"
 
 	"github.com/toolsource/toolsource/internal/hostdoc"
@@ -43,11 +44,11 @@ func Parse(name string, data []byte, opts *Options) (*File, error) {
 }
 
 // Read reads a file. A file that is missing, a folder or too large is a *Problem, as with Parse.
-func Read(path string, opts *Options) (*File, error) {
+func Read(file string, opts *Options) (*File, error) {
 	problem := func(err error, msg, hint string) error {
-		return (&Problem{File: path, Message: msg, Hint: hint, Severity: tomldoc.SeverityError}).Because(err)
+		return (&Problem{File: file, Message: msg, Hint: hint, Severity: tomldoc.SeverityError}).Because(err)
 	}
-	f, err := os.Open(path)
+	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, problem(err, "no such file", "check the path")
 	}
@@ -67,7 +68,7 @@ func Read(path string, opts *Options) (*File, error) {
 	if err != nil {
 		return nil, problem(err, "cannot be read: "+cause(err), "")
 	}
-	return Parse(path, data, opts)
+	return Parse(file, data, opts)
 }
 
 // cause is an error without the path that is named already.
@@ -146,6 +147,11 @@ func (r *reader) all(d *dialect, doc *hostdoc.Doc) error {
 	projects := d.Name == "claude-code" && root.Get("projects") != nil
 	switch {
 	case servers == nil && projects:
+	case servers == nil && d.isOne(root):
+		id := path.Base(slashes(r.file.Name))
+		if e, ok := r.read(d, strings.TrimSuffix(id, path.Ext(id)), root.Line, root); ok {
+			r.entries = append(r.entries, e)
+		}
 	case servers == nil && len(root.Members) == 0 && root.Kind == hostdoc.Map:
 		r.note(Note{Action: Ignored, Reason: "is empty; there are no servers"})
 	case servers == nil:
@@ -166,6 +172,11 @@ func (r *reader) all(d *dialect, doc *hostdoc.Doc) error {
 	return nil
 }
 
+// isOne says whether a file is one server.
+func (d *dialect) isOne(root *hostdoc.Node) bool {
+	return d.single && (root.Get("command") != nil || root.Get("url") != nil)
+}
+
 // shareInputs tells the entries what may be asked for.
 func (r *reader) shareInputs() {
 	if len(r.file.Inputs) == 0 {
@@ -183,9 +194,9 @@ func (r *reader) shareInputs() {
 // without reports a file that has no servers of its format.
 func (r *reader) without(d *dialect, root *hostdoc.Node) error {
 	want := make([]string, 0, len(d.roots))
-	for _, path := range d.roots {
-		if len(path) > 0 {
-			want = append(want, quoted(strings.Join(path, ".")))
+	for _, keys := range d.roots {
+		if len(keys) > 0 {
+			want = append(want, quoted(strings.Join(keys, ".")))
 		}
 	}
 	reason, hint := "has no map of servers", "want "+strings.Join(want, " or ")
@@ -205,9 +216,9 @@ func (r *reader) without(d *dialect, root *hostdoc.Node) error {
 func nearRoot(root *hostdoc.Node) string {
 	var known []string
 	for _, d := range dialects {
-		for _, path := range d.roots {
-			if len(path) == 1 {
-				known = append(known, path[0])
+		for _, keys := range d.roots {
+			if len(keys) == 1 {
+				known = append(known, keys[0])
 			}
 		}
 	}
@@ -239,13 +250,13 @@ func (r *reader) servers(n *hostdoc.Node) {
 
 // find is the node that holds the servers of a dialect, the map that it stands in, and its path.
 func find(root *hostdoc.Node, d *dialect) (at, servers *hostdoc.Node, field string) {
-	for _, path := range d.roots {
+	for _, keys := range d.roots {
 		at, servers = root, root
-		for _, key := range path {
+		for _, key := range keys {
 			at, servers = servers, servers.Get(key)
 		}
 		if servers != nil {
-			return at, servers, strings.Join(path, ".")
+			return at, servers, strings.Join(keys, ".")
 		}
 	}
 	return root, nil, ""

@@ -43,6 +43,7 @@ func TestWrongValues(t *testing.T) {
 		{`"command": "x", "env": {"A": {"b":` + p + `}}`, "env.A", Refused, true, "costs the element"},
 		{`"command": "x", "env": {"A=B": ` + p + `}`, "env.A=B", Refused, true, "no name"},
 		{`"command": "x", "env": {"A": 1, "A": 2}`, "env.A", Ignored, true, "a key twice"},
+		{`"command": "x", "env": {"A ": ` + p + `}`, "env.A ", Taken, true, "white space in a name"},
 		{`"command": "x", "command": "y"`, "command", Ignored, true, "a key twice"},
 		{`"command": "x", "cwd": 3`, "cwd", Rewritten, true, "its text"},
 		{`"command": "x", "cwd": []`, "cwd", Refused, false, "would run elsewhere"},
@@ -261,15 +262,18 @@ func TestFormats(t *testing.T) {
 func TestOpencodePatterns(t *testing.T) {
 	servers := `"mcp":{"db":{"type":"local","command":["x"]},"my server":{"type":"local","command":["x"]},"db_two":{"type":"local","command":["x"]}}`
 	for tools, want := range map[string]map[string][]string{
-		`{"db_*":false}`:                     {"db": {"*"}, "db_two": {"*"}}, // db_two_x is a name of both
-		`{"db_drop":false}`:                  {"db": {"drop"}},
-		`{"my_server_*":false}`:              {"my server": {"*"}},
-		`{"*":false}`:                        {"db": {"*"}, "my server": {"*"}, "db_two": {"*"}},
-		`{"my*":false}`:                      {"my server": {"*"}},
-		`{"*_drop":false}`:                   {"db": {"*_drop"}, "my server": {"*_drop"}, "db_two": {"*_drop"}},
-		`{"bash":false,"other_*":false}`:     {},
-		`{"db_drop":true}`:                   {},
-		`{"db":false,"db_":false,"db_*": 3}`: {},
+		`{"db_*":false}`:                 {"db": {"*"}, "db_two": {"*"}}, // db_two_x is a name of both
+		`{"db_drop":false}`:              {"db": {"drop"}},
+		`{"my_server_*":false}`:          {"my server": {"*"}},
+		`{"*":false}`:                    {"db": {"*"}, "my server": {"*"}, "db_two": {"*"}},
+		`{"my*":false}`:                  {"my server": {"*"}},
+		`{"*_drop":false}`:               {"db": {"*_drop"}, "my server": {"*_drop"}, "db_two": {"*_drop"}},
+		`{"bash":false,"other_*":false}`: {},
+		`{"db_drop":true}`:               {},
+		`{"db_":false,"db_*": 3}`:        {},
+		`{"db":false}`:                   {"db": {"*"}},
+		`{"d?_drop":false}`:              {"db": {"drop"}},
+		`{"db_dr?p":false}`:              {"db": {"dr?p"}},
 	} {
 		f := parse(t, "opencode.json", `{`+servers+`,"tools":`+tools+`}`, nil)
 		got := map[string][]string{}
@@ -388,5 +392,17 @@ func TestEmptyLists(t *testing.T) {
 		if e := entry(t, parse(t, "x.json", text, &Options{Format: format}), "a"); e.Allow == nil || len(e.Allow) != 0 {
 			t.Errorf("%s: %#v", format, e.Allow)
 		}
+	}
+}
+
+// Continue takes a file with one server, which is named after the file.
+func TestContinueSingleServer(t *testing.T) {
+	f := parse(t, "/p/.continue/mcpServers/notes.json", `{"command":"x","args":["a"]}`, nil)
+	if e := entry(t, f, "notes"); f.Format != "continue" || e.Command != "x" {
+		t.Error(f.Format, e.Command)
+	}
+	f = parse(t, "/p/.continue/mcpServers/many.json", `{"mcpServers":{"a":{"type":"http","url":"http://h"}}}`, nil)
+	if e := entry(t, f, "a"); f.Format != "continue" || e.Transport != TransportHTTP {
+		t.Error(f.Format, e.Transport)
 	}
 }
