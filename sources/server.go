@@ -30,6 +30,7 @@ func (c *Config) readServers(root *tomldoc.Reader) {
 		if !e.OK() {
 			s = Server{Config: mcpclient.ServerConfig{ID: id, File: s.Config.File, Line: s.Config.Line, Required: s.Config.Required}, Off: offBad}
 		}
+		s.Precedence = toolsource.PrecedenceMCP
 		c.Servers = append(c.Servers, s)
 	})
 }

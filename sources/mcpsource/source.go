@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/toolsource/toolsource"
 	"github.com/toolsource/toolsource/grade"
@@ -50,7 +51,9 @@ type Override struct {
 // io.Closer. It is safe for concurrent use.
 type Source struct {
 	server *mcpclient.Server
-	opt    Options
+	name   string
+	shared bool
+	opt    atomic.Pointer[Options] // never changed in place
 
 	mu   sync.Mutex
 	last *listing // of the last Discover; nil: none yet
@@ -58,18 +61,29 @@ type Source struct {
 
 // New makes a source of a server. It does no I/O. The options are copied.
 func New(server *mcpclient.Server, opts *Options) *Source {
-	s := &Source{server: server}
+	s := &Source{server: server, name: "mcp:" + server.ID()}
 	if opts != nil {
-		s.opt = *opts
+		s.shared = opts.Shared
+		if opts.Name != "" {
+			s.name = opts.Name
+		}
 	}
-	if s.opt.Name == "" {
-		s.opt.Name = "mcp:" + server.ID()
-	}
+	s.Update(opts)
 	return s
 }
 
+// Update replaces the options, all but Name and Shared. They count from the next Discover on: have the
+// Toolbox Refresh the source. Callables handed out before keep the limits and rules that they were made with.
+func (s *Source) Update(opts *Options) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	s.opt.Store(&o)
+}
+
 // Name is the one of the options.
-func (s *Source) Name() string { return s.opt.Name }
+func (s *Source) Name() string { return s.name }
 
 // Server is the server whose tools these are.
 func (s *Source) Server() *mcpclient.Server { return s.server }
@@ -88,7 +102,7 @@ func (s *Source) Available() bool {
 func (s *Source) Discover(ctx context.Context) ([]toolsource.ToolSpec, error) {
 	raw, err := s.server.List(ctx)
 	if err != nil {
-		return nil, &toolsource.SourceError{Source: s.opt.Name, Op: "discover", Err: err}
+		return nil, &toolsource.SourceError{Source: s.name, Op: "discover", Err: err}
 	}
 	l := s.read(raw)
 	s.mu.Lock()
@@ -100,19 +114,19 @@ func (s *Source) Discover(ctx context.Context) ([]toolsource.ToolSpec, error) {
 // Resolve gives the callable for a tool that Discover returned. It does no I/O: a tool that is gone
 // meanwhile shows at the call.
 func (s *Source) Resolve(spec toolsource.ToolSpec) (toolsource.Callable, error) {
-	wire := spec.Origin.WireName
-	if spec.Origin.Kind != kind || wire == "" || spec.Origin.Server != s.server.ID() || !s.allows(wire) {
-		return nil, &toolsource.SourceError{Source: s.opt.Name, Op: "resolve",
+	wire, opt := spec.Origin.WireName, s.opt.Load()
+	if spec.Origin.Kind != kind || wire == "" || spec.Origin.Server != s.server.ID() || !opt.allows(wire) {
+		return nil, &toolsource.SourceError{Source: s.name, Op: "resolve",
 			Err: fmt.Errorf("%w: %q is no tool of this source", toolsource.ErrUnknownTool, spec.Name)}
 	}
 	o := mcpclient.CallOptions{
-		Tool: spec.Name, Source: s.opt.Name, Limits: spec.Limits, Grade: spec.Grade,
-		Replay: s.opt.Overrides[wire].Replay, Listed: true,
+		Tool: spec.Name, Source: s.name, Limits: spec.Limits, Grade: spec.Grade,
+		Replay: opt.Overrides[wire].Replay, Listed: true,
 	}
 	if h := spec.Origin.Hints; h != nil && h.Idempotent != nil {
 		o.Idempotent = *h.Idempotent
 	}
-	if s.opt.Lax {
+	if opt.Lax {
 		return func(ctx context.Context, args map[string]any) (toolsource.Result, error) {
 			return s.server.Call(ctx, wire, args, o)
 		}, nil
@@ -142,7 +156,7 @@ func (s *Source) SelfLimited() bool { return true }
 // Status is how the server is, with what the last Discover left out.
 func (s *Source) Status() toolsource.SourceStatus {
 	st := s.server.Status()
-	st.Source = s.opt.Name
+	st.Source = s.name
 	s.mu.Lock()
 	l := s.last
 	s.mu.Unlock()
@@ -157,24 +171,25 @@ func (s *Source) Status() toolsource.SourceStatus {
 // for a second at most.
 func (s *Source) Claims() []string {
 	var wire []string
+	opt := s.opt.Load()
 	if l, ok := s.server.Cached(); ok {
 		for _, t := range l.Tools {
-			if s.allows(t.Name) {
+			if opt.allows(t.Name) {
 				wire = append(wire, t.Name)
 			}
 		}
 	}
-	for _, p := range s.opt.Allow {
-		if !strings.ContainsAny(p, `*?[\`) && s.allows(p) && !slices.Contains(wire, p) {
+	for _, p := range opt.Allow {
+		if !strings.ContainsAny(p, `*?[\`) && opt.allows(p) && !slices.Contains(wire, p) {
 			wire = append(wire, p)
 		}
 	}
-	return slices.DeleteFunc(s.names(wire), func(n string) bool { return n == "" })
+	return slices.DeleteFunc(s.names(opt, wire), func(n string) bool { return n == "" })
 }
 
 // Close closes the server, unless the options say that others use it.
 func (s *Source) Close() error {
-	if s.opt.Shared {
+	if s.shared {
 		return nil
 	}
 	return s.server.Close()
@@ -182,8 +197,8 @@ func (s *Source) Close() error {
 
 const kind = "mcp"
 
-func (s *Source) names(wire []string) []string {
-	if s.opt.Qualified {
+func (s *Source) names(opt *Options, wire []string) []string {
+	if opt.Qualified {
 		return toolschema.Qualified(s.server.ID(), wire)
 	}
 	return toolschema.Names(wire)
@@ -191,12 +206,11 @@ func (s *Source) names(wire []string) []string {
 
 // effective is the grade by which a tool is treated: what is configured, else what is hinted by a server
 // that is not untrusted, else the most dangerous.
-func (s *Source) effective(t *mcpclient.Tool) (grade.Grade, error) {
+func (s *Source) effective(t *mcpclient.Tool, o Override) (grade.Grade, error) {
 	g := grade.Max
 	if s.server.Config().Trust != toolsource.TrustUntrusted {
 		g = grade.FromHints(t.Hints)
 	}
-	o := s.opt.Overrides[t.Name]
 	if o.W == nil && o.D == nil {
 		return g, nil
 	}
