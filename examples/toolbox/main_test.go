@@ -9,10 +9,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolsource/toolsource/mcpclient/mcptest"
 )
 
 // TestMain lets the test binary be a command that the configuration names.
 func TestMain(m *testing.M) {
+	mcptest.Main()
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == "sleep":
 		time.Sleep(time.Minute)
@@ -89,7 +92,7 @@ func TestToolbox(t *testing.T) {
 	}{
 		{"no command", nil, "", 2, nil, []string{"usage: toolbox COMMAND"}},
 		{"help", []string{"help"}, "", 0, []string{"usage: toolbox COMMAND"}, nil},
-		{"help of a command", []string{"call", "--help"}, "", 0, []string{"usage: toolbox COMMAND"}, nil},
+		{"help of a command", []string{"call", "--help"}, "", 0, []string{"usage: toolbox call [flags] NAME"}, nil},
 		{"unknown command", []string{"lst"}, "", 2, nil, []string{`there is no command "lst"`}},
 		{"unknown flag", []string{"list", "--jsn"}, "", 2, nil, []string{"flag provided but not defined: -jsn"}},
 		{"no file", []string{"list", "--config", filepath.Join(dir, "none.toml")}, "", 2, nil, []string{"none.toml"}},
