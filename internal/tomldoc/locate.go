@@ -19,7 +19,9 @@ var (
 // place is where a key stands and what stands below it. The TOML reader gives no positions, so the text is
 // walked once more for them.
 type place struct {
-	line, col int
+	line, col int    // of the key
+	at        spot   // of the value; the zero spot where it has none of its own
+	text      string // of a value that is no string, array or table
 	order     []string // keys in order of first appearance
 	keys      map[string]*place
 	items     []*place // elements of an array, or the tables of an array of tables
@@ -39,6 +41,8 @@ func (p *place) ensure(part keyPart) *place {
 	p.order = append(p.order, part.name)
 	return c
 }
+
+type spot struct{ line, col int }
 
 type keyPart struct {
 	name      string
@@ -147,7 +151,7 @@ func (l *locator) header(root *place) (*place, error) {
 	}
 	cur = cur.ensure(parts[len(parts)-1])
 	if array {
-		item := &place{line: line, col: col}
+		item := &place{line: line, col: col, at: spot{line, col}}
 		cur.items = append(cur.items, item)
 		return item, nil
 	}
@@ -224,6 +228,7 @@ func (l *locator) value(p *place, depth int) error {
 	if depth > maxDepth {
 		return errTooDeep
 	}
+	p.at.line, p.at.col = l.here()
 	switch {
 	case l.i >= len(l.s):
 		return errLost
@@ -253,6 +258,7 @@ func (l *locator) value(p *place, depth int) error {
 	if l.i == start {
 		return errLost
 	}
+	p.text = strings.TrimRight(l.s[start:l.i], " \t")
 	return nil
 }
 
