@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -49,6 +50,7 @@ type finding struct {
 	Phase     string     `json:"phase"`   // that failed: start, initialize, tools/list, era, transport
 	Message   string     `json:"message"`
 	Remedy    string     `json:"remedy"`
+	Command   string     `json:"command"` // that does it
 	File      string     `json:"file"`
 	Line      int        `json:"line"`
 	Column    int        `json:"column"`
@@ -141,7 +143,7 @@ func (x *examination) unreadable(file string, err error) {
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		f.Message = "there is no such file"
-		f.Remedy = fmt.Sprintf("name yours with --config, write one, or make one of another program's file: toolbox import --write %s FILE", shellWord(file))
+		f.Remedy, f.Command = "name yours with --config, write one, or make one of another program's file", "toolbox import --write "+shellWord(file)+" FILE"
 	}
 	x.add(f)
 }
@@ -235,7 +237,7 @@ func (f *finding) judge(st toolsource.SourceStatus, started time.Time, limit tim
 			f.TookMS = &ms
 		}
 		return
-	case st.Err == nil:
+	case st.Err == nil || limit > 0 && cutShort(st.Err):
 		f.Severity, f.Message = isError, "has not answered yet"
 		if limit > 0 {
 			f.Message = fmt.Sprintf("has not answered within %s", limit)
@@ -247,6 +249,13 @@ func (f *finding) judge(st toolsource.SourceStatus, started time.Time, limit tim
 	}
 	f.Stderr = lines(st.Stderr)
 	f.Message = withoutTail(f.Message, f.Stderr)
+}
+
+// cutShort reports whether it was our own limit that ended an attempt, not the server's.
+func cutShort(err error) bool {
+	var ce *mcpclient.ConnectError
+	var call *toolsource.CallError
+	return errors.Is(err, context.DeadlineExceeded) && (!errors.As(err, &ce) || errors.As(ce.Err, &call) && call.Kind == toolsource.KindTimeout)
 }
 
 // withoutTail is an error without the end of the standard error, which is shown line by line.
@@ -286,12 +295,13 @@ func (f *finding) fail(err error) {
 func phase(ce *mcpclient.ConnectError) string {
 	var st *mcpclient.StatusError
 	var rpc *mcpclient.RPCError
+	var dial *net.OpError
 	switch {
 	case ce.Step != "initialize":
 	case errors.As(ce.Err, &rpc) && strings.Contains(strings.ToLower(rpc.Message), "version"),
 		errors.As(ce.Err, &st) && st.Status == 400 && strings.Contains(strings.ToLower(st.Body), "version"):
 		return "era"
-	case errors.As(ce.Err, &st) && errors.Is(ce, toolsource.ErrPermanent):
+	case errors.As(ce.Err, &st) && errors.Is(ce, toolsource.ErrPermanent), errors.As(ce.Err, &dial) && dial.Op == "dial":
 		return "transport"
 	}
 	return ce.Step
@@ -340,7 +350,7 @@ func (c *command) offFinding(s sources.Server) finding {
 	}
 	switch state {
 	case awaiting:
-		f.Message, f.Remedy = state+" to "+would(s), c.agree(s.Config.File)
+		f.Message, f.Remedy, f.Command = state+" to "+would(s), "agree to its file, if it may do that", c.agree(s.Config.File)
 	case "disabled":
 		f.Severity = isNote
 	case "bad entry":
@@ -348,6 +358,9 @@ func (c *command) offFinding(s sources.Server) finding {
 	}
 	return f
 }
+
+// declare is what to do where there are no tools.
+const declare = "declare some in [[tools]], or servers in [mcp_servers.NAME]"
 
 // tools tells what became of the names.
 func (x *examination) tools(set *sources.Set) {
@@ -365,7 +378,7 @@ func (x *examination) tools(set *sources.Set) {
 	}
 	for _, m := range moves {
 		x.add(finding{Severity: isNote, About: aboutTool, Subject: m.loser,
-			
+
 			Message: fmt.Sprintf("lost to %s (%s)", m.winner, m.reason), Names: names[m]})
 	}
 	own, provisional := 0, []string{}
@@ -384,8 +397,8 @@ func (x *examination) tools(set *sources.Set) {
 	}
 	switch {
 	case len(all) == 0:
-		x.add(finding{Severity: isError, About: aboutTool, Subject: "none", Message: "there are no tools at all", Remedy: "declare some in [[tools]], or servers in [mcp_servers.NAME]"})
+		x.add(finding{Severity: isError, About: aboutTool, Subject: "none", Message: "there are no tools at all", Remedy: declare})
 	case own == 0:
-		x.add(finding{Severity: isWarning, About: aboutTool, Subject: "none", Message: "there are no tools but those that ship with the library", Remedy: "declare some in [[tools]], or servers in [mcp_servers.NAME]"})
+		x.add(finding{Severity: isWarning, About: aboutTool, Subject: "none", Message: "there are no tools but those that ship with the library", Remedy: declare})
 	}
 }

@@ -65,6 +65,9 @@ func (c *command) showFinding(b *strings.Builder, f finding) {
 	if f.Remedy != "" {
 		b.WriteString(c.screen.indented(more+"do: ", indent+4, f.Remedy))
 	}
+	if f.Command != "" {
+		b.WriteString(more + "    " + clean(f.Command) + "\n")
+	}
 }
 
 var phases = map[string]string{

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -91,7 +90,7 @@ func (c *command) importFile(context.Context) error {
 	}
 	doc := imported{Format: f.Format, File: f.Name, Entries: []importedEntry{}, Report: []importedNote{}, Inputs: []importedInput{}}
 	notes := f.Report
-	if c.write != "" {
+	if c.write != "" && len(f.Entries) > 0 {
 		more, err := writeEntries(c.write, f.Entries, c.force)
 		if err != nil {
 			return err
@@ -187,8 +186,9 @@ func milliseconds(d time.Duration) *float64 {
 // showImport prints a table of the servers and then the report, server by server.
 func (c *command) showImport(f *hostconfig.File, notes []hostconfig.Note) error {
 	var b strings.Builder
-	b.WriteString(c.screen.indented("", 0, fmt.Sprintf("%s: a file of format %s with %s.", f.Name, f.Format, count(len(f.Entries), "server"))) + "\n")
+	b.WriteString(c.screen.indented("", 0, fmt.Sprintf("%s: a file of format %s with %s.", f.Name, f.Format, count(len(f.Entries), "server"))))
 	if len(f.Entries) > 0 {
+		b.WriteString("\n")
 		t := &table{head: []string{"SERVER", "TRANSPORT", "STATE", "LINE", "RUNS OR CALLS"}, style: func(column int, cell string) string {
 			if column == 2 && cell != "on" {
 				return dim
@@ -200,7 +200,7 @@ func (c *command) showImport(f *hostconfig.File, notes []hostconfig.Note) error 
 			if !e.Enabled {
 				state = "disabled"
 			}
-			t.add(e.ID, e.Transport, state, fmt.Sprint(e.Line), strings.Join(about(e), "; "))
+			t.addParts([]string{e.ID, e.Transport, state, fmt.Sprint(e.Line)}, about(e)...)
 		}
 		if err := t.print(&b, c.screen); err != nil {
 			return err
@@ -217,8 +217,11 @@ func (c *command) showImport(f *hostconfig.File, notes []hostconfig.Note) error 
 		}
 		b.WriteString(c.screen.indented("  ", 4, text))
 	}
-	if c.write != "" {
-		b.WriteString("\n" + c.screen.indented("", 0, fmt.Sprintf("Wrote %s. See how it does: toolbox doctor --config %s", c.write, shellWord(c.write))))
+	switch {
+	case c.write != "" && len(f.Entries) == 0:
+		b.WriteString("\nThere is no server, so nothing was written.\n")
+	case c.write != "":
+		fmt.Fprintf(&b, "\nWrote %s. See how it does: toolbox doctor --config %s\n", clean(c.write), clean(shellWord(c.write)))
 	}
 	_, err := io.WriteString(c.out, b.String())
 	return err
@@ -253,19 +256,24 @@ func about(e hostconfig.Entry) []string {
 }
 
 // showReport prints the report of one file: what concerns all of it, then each server in the file's order.
+// That a server was taken as it is, the table has said.
 func (c *command) showReport(b *strings.Builder, f *hostconfig.File, notes []hostconfig.Note) {
 	ids := []string{""}
 	for _, e := range f.Entries {
 		ids = append(ids, e.ID)
 	}
-	for _, n := range notes {
-		if !slices.Contains(ids, n.Server) {
-			ids = append(ids, n.Server)
-		}
-	}
 	by := map[string][]hostconfig.Note{}
 	for _, n := range notes {
+		if n.Action == hostconfig.Taken && n.Server != "" && n.Field == "" && n.Remedy == "" {
+			continue
+		}
+		if by[n.Server] == nil && !slices.Contains(ids, n.Server) {
+			ids = append(ids, n.Server)
+		}
 		by[n.Server] = append(by[n.Server], n)
+	}
+	if len(by) == 0 {
+		b.WriteString("\nEverything was taken as it is.\n")
 	}
 	for _, id := range ids {
 		if len(by[id]) == 0 {
@@ -277,7 +285,7 @@ func (c *command) showReport(b *strings.Builder, f *hostconfig.File, notes []hos
 		}
 		b.WriteString("\n" + c.screen.paint(bold, clean(title)) + "\n")
 		for _, n := range by[id] {
-			c.note(b, f, n)
+			c.showNote(b, f, n)
 		}
 	}
 }
@@ -285,22 +293,21 @@ func (c *command) showReport(b *strings.Builder, f *hostconfig.File, notes []hos
 // actionWidth is that of the longest action.
 const actionWidth = len(hostconfig.Rewritten)
 
-func (c *command) note(b *strings.Builder, f *hostconfig.File, n hostconfig.Note) {
-	var parts []string
+func (c *command) showNote(b *strings.Builder, f *hostconfig.File, n hostconfig.Note) {
+	text := n.Reason
 	if n.Field != "" {
-		parts = append(parts, n.Field+":")
+		text = n.Field + ": " + text
 	}
-	parts = append(parts, n.Reason)
+	place := fmt.Sprintf("line %d", n.Line)
+	if n.File != "" && n.File != f.Name {
+		place = fmt.Sprintf("%s:%d", n.File, n.Line)
+	}
 	if n.Line > 0 {
-		file := n.File
-		if file == "" {
-			file = f.Name
-		}
-		parts = append(parts, fmt.Sprintf("[%s:%d]", filepath.Base(file), n.Line))
+		text = place + ": " + text
 	}
 	action := n.Action + strings.Repeat(" ", max(actionWidth-len(n.Action), 0))
 	indent := 2 + actionWidth + 2
-	b.WriteString(c.screen.indented("  "+c.screen.paint(actionStyle(n.Action), action)+"  ", indent, strings.Join(parts, " ")))
+	b.WriteString(c.screen.indented("  "+c.screen.paint(actionStyle(n.Action), action)+"  ", indent, text))
 	if n.Remedy != "" {
 		b.WriteString(c.screen.indented(strings.Repeat(" ", indent)+"do: ", indent+4, n.Remedy))
 	}

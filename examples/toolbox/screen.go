@@ -85,8 +85,9 @@ func harmless(text string) string {
 // words are a text's, cleaned.
 func words(text string) []string { return strings.Fields(clean(text)) }
 
-// wrap breaks a text into lines of at most so many runes: between words where it can.
-func wrap(text string, width int) []string {
+// wrap breaks a text into lines of at most so many runes: between words, and a word that is longer by itself
+// only if strict, else it has a line of its own and can be copied.
+func wrap(text string, width int, strict bool) []string {
 	var lines []string
 	var line []rune
 	for _, w := range words(text) {
@@ -98,7 +99,7 @@ func wrap(text string, width int) []string {
 		if len(line) > 0 {
 			lines = append(lines, string(line))
 		}
-		for len(word) > width {
+		for strict && len(word) > width {
 			lines = append(lines, string(word[:width]))
 			word = word[width:]
 		}
@@ -110,17 +111,15 @@ func wrap(text string, width int) []string {
 	return lines
 }
 
-// indented is a paragraph that fits the screen: its first line begins with first, the others with as many
-// spaces as indent.
+// indented is a paragraph that fits the screen, but for words that are longer: its first line begins with
+// first, the others with as many spaces as indent.
 func (s screen) indented(first string, indent int, text string) string {
 	var b strings.Builder
-	for i, line := range wrap(text, max(s.width-indent, leastWidth/2)) {
+	for i, line := range wrap(text, max(s.width-indent, leastWidth/2), false) {
 		if i > 0 {
-			b.WriteString(strings.Repeat(" ", indent))
-		} else {
-			b.WriteString(first)
+			first = strings.Repeat(" ", indent)
 		}
-		b.WriteString(line + "\n")
+		b.WriteString(first + line + "\n")
 	}
 	return b.String()
 }

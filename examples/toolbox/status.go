@@ -27,6 +27,8 @@ type sourceStatus struct {
 	Problems  []string         `json:"problems"`
 	InFlight  int              `json:"in_flight"`
 	Launch    string           `json:"launch"` // what a server runs or calls
+
+	would string // of one that awaits consent
 }
 
 func moment(t time.Time) *time.Time {
@@ -55,7 +57,10 @@ func (c *command) status(ctx context.Context) error {
 	}}
 	for _, s := range all {
 		text := ""
-		if s.Error != nil {
+		switch {
+		case s.State == awaiting:
+			text = s.would // how to agree has been said on standard error
+		case s.Error != nil:
 			text = *s.Error
 		}
 		t.add(s.Source, s.Kind, string(s.State), fmt.Sprint(s.Tools), text)
@@ -101,7 +106,7 @@ func (c *command) offStatus(s sources.Server) sourceStatus {
 	state, why := c.off(s)
 	st := sourceStatus{
 		Source: "mcp:" + s.Config.ID, Kind: "mcp", State: toolsource.State(state), Error: &why,
-		Transport: s.Config.Transport, Server: s.Config.ID, Problems: []string{}, Launch: launch(s),
+		Transport: s.Config.Transport, Server: s.Config.ID, Problems: []string{}, Launch: launch(s), would: "would " + would(s),
 	}
 	if s.Entry != nil {
 		st.Transport = s.Entry.Transport

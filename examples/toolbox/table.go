@@ -11,7 +11,13 @@ import (
 type table struct {
 	head  []string
 	style func(column int, cell string) string // of a cell; nil: none
-	rows  [][]string
+	rows  []row
+}
+
+// row has its last cell in parts, each of which begins a line.
+type row struct {
+	cells []string // without the last
+	end   []string
 }
 
 const (
@@ -20,21 +26,41 @@ const (
 )
 
 func (t *table) add(cells ...string) {
+	last := len(cells) - 1
+	t.addParts(cells[:last], cells[last])
+}
+
+func (t *table) addParts(cells []string, end ...string) {
+	t.rows = append(t.rows, row{tidied(cells), tidied(end)})
+}
+
+func tidied(cells []string) []string {
+	out := make([]string, len(cells))
 	for i, c := range cells {
-		cells[i] = strings.Join(words(c), " ")
+		out[i] = strings.Join(words(c), " ")
 	}
-	t.rows = append(t.rows, cells)
+	return out
+}
+
+// all are the rows and the head.
+func (t *table) all() []row {
+	last := len(t.head) - 1
+	return append([]row{{t.head[:last], t.head[last:]}}, t.rows...)
 }
 
 // widths fits the columns into so many runes: the widest is cut first.
 func (t *table) widths(screen int) []int {
-	width := make([]int, len(t.head))
-	for _, row := range append([][]string{t.head}, t.rows...) {
-		for i, c := range row {
-			width[i] = max(width[i], min(utf8.RuneCountInString(c), screen))
+	last := len(t.head) - 1
+	width := make([]int, last+1)
+	wide := func(i int, cell string) { width[i] = max(width[i], min(utf8.RuneCountInString(cell), screen)) }
+	for _, r := range t.all() {
+		for i, c := range r.cells {
+			wide(i, c)
+		}
+		for _, c := range r.end {
+			wide(last, c)
 		}
 	}
-	last := len(width) - 1
 	room := screen - between*last
 	end := min(width[last], leastEnd)
 	sum := 0
@@ -61,38 +87,40 @@ func (t *table) widths(screen int) []int {
 func (t *table) print(w io.Writer, s screen) error {
 	width := t.widths(s.width)
 	var b strings.Builder
-	for n, row := range append([][]string{t.head}, t.rows...) {
-		style := func(i int) string {
+	for n, r := range t.all() {
+		style := func(i int, cell string) string {
 			switch {
 			case n == 0:
 				return bold
 			case t.style != nil:
-				return t.style(i, row[i])
+				return t.style(i, cell)
 			}
 			return ""
 		}
-		t.row(&b, s, width, row, style)
+		r.print(&b, s, width, style)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// row writes one row: a line, and more where the last cell is wrapped.
-func (t *table) row(b *strings.Builder, s screen, width []int, row []string, style func(column int) string) {
-	last, indent := len(row)-1, 0
+// print writes a line, and more where the last cell has parts or is wrapped.
+func (r row) print(b *strings.Builder, s screen, width []int, style func(column int, cell string) string) {
+	last, indent := len(r.cells), 0
 	var line strings.Builder
-	for i, c := range row[:last] {
-		c = middle(c, width[i])
-		line.WriteString(s.paint(style(i), c))
-		line.WriteString(strings.Repeat(" ", width[i]-utf8.RuneCountInString(c)+between))
+	for i, c := range r.cells {
+		cut := middle(c, width[i])
+		line.WriteString(s.paint(style(i, c), cut))
+		line.WriteString(strings.Repeat(" ", width[i]-utf8.RuneCountInString(cut)+between))
 		indent += width[i] + between
 	}
-	for i, part := range wrap(row[last], width[last]) {
-		if i > 0 {
-			line.WriteString(strings.Repeat(" ", indent))
+	for i, part := range r.end {
+		for j, text := range wrap(part, width[last], true) {
+			if i+j > 0 {
+				line.WriteString(strings.Repeat(" ", indent))
+			}
+			line.WriteString(s.paint(style(last, part), text))
+			b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+			line.Reset()
 		}
-		line.WriteString(s.paint(style(last), part))
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
-		line.Reset()
 	}
 }

@@ -168,7 +168,7 @@ func (c *command) showTrust(files []hostFile) error {
 		b.WriteString("  " + c.screen.paint(style, verdict) + "\n")
 		c.showServers(&b, h)
 		if !h.Trusted {
-			b.WriteString(c.screen.indented("  ", 4, "agree with: "+c.agree(h.Path)))
+			b.WriteString("  agree with: " + clean(c.agree(h.Path)) + "\n")
 		}
 	}
 	_, err := io.WriteString(c.out, b.String())
