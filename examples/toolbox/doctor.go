@@ -181,7 +181,7 @@ func (x *examination) reports(cfg *sources.Config) {
 			f.Message = r.Field + " " + f.Message
 		}
 		switch {
-		case r.Action == hostconfig.Refused && r.Field == "":
+		case r.Action == hostconfig.Refused && lost(cfg, r):
 			f.Severity = isError
 		case r.Action == hostconfig.Refused:
 			f.Severity = isWarning

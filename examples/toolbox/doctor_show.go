@@ -101,11 +101,14 @@ func (f finding) headline() string {
 		return fmt.Sprintf("%s: failed %s: %s", f.Subject, cmp.Or(phases[f.Phase], "at "+f.Phase), f.Message)
 	case len(f.Names) > 0:
 		return f.Subject + ": " + f.Message + ": " + someOf(f.Names)
-	case f.About == aboutSource || f.About == aboutTool, f.Subject == f.File:
+	case f.About == aboutSource || f.About == aboutTool, f.About == aboutHost && f.Subject == f.File:
 		return f.Subject + ": " + f.Message
 	}
 	p := sources.Problem{File: f.File, Line: f.Line, Column: f.Column, Key: f.Subject, Message: f.Message}
-	if f.About == aboutHost {
+	switch {
+	case f.Subject == f.File:
+		p.Key = ""
+	case f.About == aboutHost:
 		p.File = filepath.Base(f.File)
 	}
 	return p.Error()

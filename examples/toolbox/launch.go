@@ -53,7 +53,7 @@ func entryLaunch(e hostconfig.Entry) string {
 const hidden = "***"
 
 // secretName is the name of an option, a variable or a parameter whose value is not for showing.
-var secretName = regexp.MustCompile(`(?i)(token|secret|passw|passphrase|credential|authorization|bearer|(api|access|private|auth).?key|^-*key$|^-*pat$)`)
+var secretName = regexp.MustCompile(`(?i)(token|secret|password|passwd|passphrase|credential|authorization|bearer|(api|access|private|auth|secret)[-_.]?key)s?($|[^a-z])|^-*(key|pat)$`)
 
 // secretText is a text that looks like a token, whatever its name.
 var secretText = regexp.MustCompile(`^(sk-|sk_|ghp_|gho_|ghs_|github_pat_|glpat-|xox[a-z]-|AKIA|eyJ[A-Za-z0-9_-]+\.)|://[^/@]*:[^/@]*@|(?i)^bearer |: *bearer `)

@@ -145,31 +145,13 @@ func TestToolbox(t *testing.T) {
 func TestToolboxJSON(t *testing.T) {
 	dir := workspace(t)
 	config := filepath.Join(dir, "toolsource.toml")
-	document := func(t *testing.T, code int, into any, args ...string) {
+	configured := func(t *testing.T, code int, into any, args ...string) {
 		t.Helper()
-		var out, errw bytes.Buffer
-		if got := run(context.Background(), append(args, "--json", "--config", config), strings.NewReader(""), &out, &errw); got != code {
-			t.Errorf("exit status %d, want %d\n%s", got, code, &errw)
-		}
-		dec := json.NewDecoder(&out)
-		if err := dec.Decode(into); err != nil {
-			t.Fatalf("standard output is no JSON: %v\n%s", err, &out)
-		}
-		if dec.More() {
-			t.Error("there is more than one document")
-		}
-	}
-	keys := func(t *testing.T, m map[string]any, want string) {
-		t.Helper()
-		for k := range strings.FieldsSeq(want) {
-			if _, ok := m[k]; !ok {
-				t.Errorf("the key %q is missing in %v", k, m)
-			}
-		}
+		document(t, code, into, append(args, "--config", config)...)
 	}
 	t.Run("list", func(t *testing.T) {
 		var list []map[string]any
-		document(t, 0, &list, "list")
+		configured(t, 0, &list, "list")
 		for _, l := range list {
 			keys(t, l, "name qualified signature description grade source kind server wire_name precedence shadows")
 		}
@@ -187,7 +169,7 @@ func TestToolboxJSON(t *testing.T) {
 	})
 	t.Run("status", func(t *testing.T) {
 		var list []map[string]any
-		document(t, 0, &list, "status")
+		configured(t, 0, &list, "status")
 		for _, s := range list {
 			keys(t, s, "source kind state since error tools attempts next_try era transport")
 			if s["source"] == "mcp:dead" && (s["error"] == nil || s["kind"] != "mcp" || s["transport"] != "stdio") {
@@ -197,7 +179,7 @@ func TestToolboxJSON(t *testing.T) {
 	})
 	t.Run("call", func(t *testing.T) {
 		var r map[string]any
-		document(t, 0, &r, "call", "find_files", `{"pattern":"*.txt"}`)
+		configured(t, 0, &r, "call", "find_files", `{"pattern":"*.txt"}`)
 		keys(t, r, "value content truncated")
 		if v := r["value"].([]any); len(v) != 1 || v[0] != "notes.txt" {
 			t.Errorf("value %v", v)
@@ -233,7 +215,7 @@ func TestToolboxJSON(t *testing.T) {
 	} {
 		t.Run(tt.kind, func(t *testing.T) {
 			var f map[string]map[string]any
-			document(t, tt.code, &f, tt.args...)
+			configured(t, tt.code, &f, tt.args...)
 			keys(t, f["error"], "kind tool source message remedy may_have_run")
 			if f["error"]["kind"] != tt.kind || f["error"]["may_have_run"] != tt.ran || f["error"]["message"] == "" {
 				t.Errorf("got %v", f["error"])

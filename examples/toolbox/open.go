@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/toolsource/toolsource"
@@ -89,7 +90,7 @@ func (c *command) open(ctx context.Context) (*sources.Set, error) {
 		c.complain(text)
 	}
 	for _, r := range cfg.Reports {
-		if r.Action == hostconfig.Refused && r.Field == "" { // a whole server, or file
+		if r.Action == hostconfig.Refused && lost(cfg, r) {
 			c.complain(r.String())
 		}
 	}
@@ -99,6 +100,13 @@ func (c *command) open(ctx context.Context) (*sources.Set, error) {
 		}
 	}
 	return set, nil
+}
+
+// lost reports whether what is refused is a whole server, or file, and not only a field.
+func lost(cfg *sources.Config, r sources.Report) bool {
+	return r.Server == "" || r.Field == "" || !slices.ContainsFunc(cfg.Servers, func(s sources.Server) bool {
+		return s.Config.ID == r.Server && s.Config.File == r.File
+	})
 }
 
 // limited is ctx with the limit of --timeout.
