@@ -2,7 +2,6 @@ package hostdoc
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"regexp"
 	"strings"
@@ -14,6 +13,9 @@ import (
 // yaml reads the first document of a YAML text. The reader bounds the nesting of what it reads, far above
 // MaxDepth but far below what a stack holds.
 func (d *reading) yaml(text string) *tomldoc.Problem {
+	if strings.HasPrefix(text, "%YAML 1.") {
+		text = "#" + text[1:] // the reader refuses 1.2
+	}
 	dec := yaml.NewDecoder(strings.NewReader(text))
 	var root yaml.Node
 	err := decodeYAML(dec, &root)
@@ -53,10 +55,11 @@ func decodeYAML(dec *yaml.Decoder, n *yaml.Node) (err error) {
 
 type yamlBuilder struct {
 	*reading
-	lines  []yamlLine
-	inside map[*yaml.Node]bool // anchors that are being read
-	values int
-	bad    *tomldoc.Problem
+	lines   []yamlLine
+	inside  map[*yaml.Node]bool // anchors that are being read
+	aliases int                 // how many aliases the builder is within
+	values  int
+	bad     *tomldoc.Problem
 }
 
 // fail keeps the first problem.
@@ -70,10 +73,7 @@ func (b *yamlBuilder) fail(n *yaml.Node, hint, message string) {
 func (b *yamlBuilder) node(y *yaml.Node, path string, depth int) *Node {
 	n := &Node{Path: path, Kind: Null}
 	n.Line, n.Col = b.at(y)
-	if b.values++; b.values > MaxValues {
-		b.fail(y, "an alias stands for all that its anchor holds", tooMany())
-	}
-	if b.bad != nil {
+	if b.count(y); b.bad != nil {
 		return n
 	}
 	y, leave := b.enter(y)
@@ -98,11 +98,18 @@ func (b *yamlBuilder) node(y *yaml.Node, path string, depth int) *Node {
 	return n
 }
 
+// count bounds the work: whatever an alias may repeat is counted each time.
+func (b *yamlBuilder) count(y *yaml.Node) {
+	if b.values++; b.values > MaxValues {
+		b.fail(y, "", tooMany())
+	}
+}
+
 // enter follows an alias. The caller calls leave when it has read what the alias stands for.
 func (b *yamlBuilder) enter(y *yaml.Node) (_ *yaml.Node, leave func()) {
-	alias := y
+	alias, aliases := y, 0
 	if y.Kind == yaml.AliasNode {
-		y = y.Alias
+		y, aliases = y.Alias, 1
 	}
 	if y.Anchor == "" {
 		return y, func() {}
@@ -112,7 +119,18 @@ func (b *yamlBuilder) enter(y *yaml.Node) (_ *yaml.Node, leave func()) {
 		return &yaml.Node{}, func() {}
 	}
 	b.inside[y] = true
-	return y, func() { delete(b.inside, y) }
+	b.aliases += aliases
+	return y, func() {
+		delete(b.inside, y)
+		b.aliases -= aliases
+	}
+}
+
+// warn notes something, but not again for what an alias repeats.
+func (b *yamlBuilder) warn(line, col int, path, hint, message string) {
+	if b.aliases == 0 {
+		b.note(line, col, path, hint, "%s", message)
+	}
 }
 
 // members are those of a map, with what its merge keys bring at the place of the merge key.
@@ -137,20 +155,23 @@ func (b *yamlBuilder) members(y *yaml.Node, path string, depth int) []Member {
 		m := Member{Name: name}
 		m.Line, m.Col = b.at(k)
 		if !ok {
-			b.note(m.Line, m.Col, path, "write the key as text", "a key is a list or a map; it is left out")
+			b.count(k)
+			b.warn(m.Line, m.Col, path, "write the key as text", "a key is a list or a map; it is left out")
 			continue
 		}
 		m.Value = b.node(v, tomldoc.Join(path, name), depth+1)
 		out = append(out, m)
 		plain = append(plain, m)
 	}
-	b.repeated(plain)
+	if b.aliases == 0 {
+		b.repeated(plain)
+	}
 	return out
 }
 
 // merged are the members that a merge key brings: those whose names are not taken. It takes them.
 func (b *yamlBuilder) merged(v *yaml.Node, path string, depth int, taken map[string]bool) []Member {
-	line, col := b.at(v)
+	b.count(v)
 	if depth >= MaxDepth {
 		b.fail(v, "", tooDeep())
 		return nil
@@ -176,7 +197,8 @@ func (b *yamlBuilder) merged(v *yaml.Node, path string, depth int, taken map[str
 			taken[m.Name] = true
 		}
 	default:
-		b.note(line, col, path, "write << with an alias of a map, or a list of them", "a merge key has no map; it is left out")
+		line, col := b.at(v)
+		b.warn(line, col, path, "write << with an alias of a map, or a list of them", "a merge key has no map; it is left out")
 	}
 	return out
 }
@@ -234,12 +256,22 @@ func yamlLines(text string) []yamlLine {
 		if r == '\n' {
 			line, col = line+1, 0
 		}
-		switch {
-		case r == '\n', r == '\u0085', r == '\u2028', r == '\u2029', r == '\r' && !strings.HasPrefix(text[i+1:], "\n"):
+		if yamlBreak(text, i, r) {
 			out = append(out, yamlLine{line, col})
 		}
 	}
 	return out
+}
+
+// yamlBreak reports whether r, which is text[i:], ends a line in YAML.
+func yamlBreak(text string, i int, r rune) bool {
+	switch r {
+	case '\n', '\u0085', '\u2028', '\u2029':
+		return true
+	case '\r':
+		return !strings.HasPrefix(text[i+1:], "\n")
+	}
+	return false
 }
 
 // at is the place of a node.
@@ -249,8 +281,4 @@ func (b *yamlBuilder) at(y *yaml.Node) (line, col int) {
 	}
 	l := b.lines[y.Line-1]
 	return l.line, l.before + y.Column
-}
-
-func (d *reading) yamlFault(text string, err error) *tomldoc.Problem {
-	return d.fail(0, 0, "", "is not YAML: %s", fmt.Sprint(len(text), err != nil))
 }

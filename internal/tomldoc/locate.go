@@ -11,17 +11,22 @@ import (
 // first and takes quadratic time on the second.
 const maxDepth = 64
 
+// maxKeyWork bounds, in bytes, the sum over all keys of their full paths: the TOML reader writes each out,
+// which for many keys below a long one takes long.
+const maxKeyWork = 64 << 20
+
 var (
 	errTooDeep = errors.New("nested too deep")
+	errTooLong = errors.New("keys too long")
 	errLost    = errors.New("not TOML that the locator knows")
 )
 
 // place is where a key stands and what stands below it. The TOML reader gives no positions, so the text is
 // walked once more for them.
 type place struct {
-	line, col int    // of the key
-	at        spot   // of the value; the zero spot where it has none of its own
-	text      string // of a value that is no string, array or table
+	line, col int      // of the key
+	at        spot     // of the value; the zero spot where it has none of its own
+	text      string   // of a value that is no string, array or table
 	order     []string // keys in order of first appearance
 	keys      map[string]*place
 	items     []*place // elements of an array, or the tables of an array of tables
@@ -57,6 +62,9 @@ type locator struct {
 
 	at        int // how far line and col are counted
 	line, col int
+
+	path    int // length of the keys around
+	keyWork int
 }
 
 func locate(s string) (*place, error) {
@@ -135,10 +143,12 @@ func (l *locator) header(root *place) (*place, error) {
 	if !array && !l.take("[") {
 		return nil, errLost
 	}
+	l.path = 0
 	parts, err := l.key()
 	if err != nil {
 		return nil, err
 	}
+	l.path = pathLen(parts)
 	if array && !l.take("]]") || !array && !l.take("]") {
 		return nil, errLost
 	}
@@ -173,10 +183,22 @@ func (l *locator) key() ([]keyPart, error) {
 			return nil, errTooDeep
 		}
 		l.spaces()
-		if !l.take(".") {
-			return parts, nil
+		if l.take(".") {
+			continue
 		}
+		if l.keyWork += l.path + pathLen(parts); l.keyWork > maxKeyWork {
+			return nil, errTooLong
+		}
+		return parts, nil
 	}
+}
+
+func pathLen(parts []keyPart) int {
+	n := 0
+	for _, p := range parts {
+		n += len(p.name) + 1
+	}
+	return n
 }
 
 func (l *locator) keyName() (string, error) {
@@ -221,6 +243,9 @@ func (l *locator) pair(table *place, depth int) error {
 	for _, part := range parts {
 		table = table.ensure(part)
 	}
+	below := pathLen(parts)
+	l.path += below
+	defer func() { l.path -= below }()
 	return l.value(table, depth)
 }
 

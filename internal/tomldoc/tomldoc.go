@@ -97,6 +97,9 @@ func Parse(file string, data []byte) (*Doc, error) {
 	if errors.Is(err, errTooDeep) {
 		return nil, &Problem{File: file, Message: fmt.Sprintf("is nested more than %d deep", maxDepth), Severity: SeverityError}
 	}
+	if errors.Is(err, errTooLong) {
+		return nil, &Problem{File: file, Message: "has keys that are too long", Hint: "shorten them", Severity: SeverityError}
+	}
 	m, err := decode(text)
 	if err != nil {
 		return nil, syntaxProblem(file, text, err)

@@ -87,6 +87,13 @@ func (s *server) disabled() string {
 func (s *server) key(v val) {
 	read, ok := s.d.keys[v.key]
 	switch {
+	case !ok && (v.key == "disabled" || v.key == "enabled") && v.node.Kind == hostdoc.Bool:
+		s.note(Rewritten, v.key, s.d.Program+" itself does not know this key; taken as it is meant", "", v.line)
+		if v.key == "disabled" {
+			readDisabled(s, v)
+		} else {
+			readEnabled(s, v)
+		}
 	case !ok:
 		s.unknown(v, v.key, s.d.keys)
 	case v.node.Kind == hostdoc.Null:
@@ -111,7 +118,7 @@ func (s *server) unknown(v val, name string, known keys) {
 // elsewhere are keys of other programs that people carry over.
 var elsewhere = map[string]string{
 	"timeout": "its unit differs from program to program: set the limit in your own configuration",
-	"enabled": "write disabled", "disabled": "write enabled", "serverUrl": "write url", "httpUrl": "write url and a type", "uri": "write url",
+	"serverUrl": "write url", "httpUrl": "write url and a type", "uri": "write url",
 	"environment": "write env", "envs": "write env", "cmd": "write command",
 }
 

@@ -111,7 +111,7 @@ func (w *tomlWriter) connection() {
 		w.pair("transport", tomlString(e.Transport))
 	}
 	if e.Command != "" {
-		w.pair("command", tomlString(w.own("command", w.path("command", e.Command))))
+		w.pair("command", tomlString(w.own("command", e.Command)))
 	}
 	if len(e.Args) > 0 {
 		args := make([]string, len(e.Args))
@@ -146,14 +146,6 @@ func (w *tomlWriter) cwd() {
 		w.cannot("cwd", "is relative to the folder of this file here, and was to the workspace", "check it", false)
 	}
 	w.pair("cwd", tomlString(cwd))
-}
-
-// path puts a variable in the place of a leading ~, which is not expanded.
-func (w *tomlWriter) path(field, text string) string {
-	if text == "~" || strings.HasPrefix(text, "~/") || strings.HasPrefix(text, `~\`) {
-		w.cannot(field, "a leading ~ is not expanded", "write the home directory", true)
-	}
-	return text
 }
 
 func (w *tomlWriter) table(key string, m map[string]toolsource.Secret) {
