@@ -117,7 +117,7 @@ func (s *server) unknown(v val, name string, known keys) {
 
 // elsewhere are keys of other programs that people carry over.
 var elsewhere = map[string]string{
-	"timeout": "its unit differs from program to program: set the limit in your own configuration",
+	"timeout":   "its unit differs from program to program: set the limit in your own configuration",
 	"serverUrl": "write url", "httpUrl": "write url and a type", "uri": "write url",
 	"environment": "write env", "envs": "write env", "cmd": "write command",
 }

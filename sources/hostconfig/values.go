@@ -169,6 +169,9 @@ func (s *server) header(name, text string, at val) {
 		s.note(Ignored, at.key, "a variable gives this header, which wins", "remove one of them", at.line)
 		return
 	}
+	if have, ok := s.headers[strings.ToLower(name)]; ok && have != name {
+		s.note(Ignored, at.key, "is the same header as "+have+", which it replaces", "remove one of them", at.line)
+	}
 	s.put(&s.entry.Headers, name, text)
 }
 
