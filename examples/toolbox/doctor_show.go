@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolsource/toolsource"
 	"github.com/toolsource/toolsource/sources"
 )
 
@@ -122,7 +123,10 @@ func (f finding) tried() string {
 	if f.Attempts > 1 {
 		text = fmt.Sprintf("tried %d times", f.Attempts)
 	}
-	if f.NextTry == nil {
+	switch {
+	case f.State == string(toolsource.StateDialling) && f.Attempts > 1:
+		return text + ", the last one being under way"
+	case f.NextTry == nil:
 		return text
 	}
 	wait := time.Until(*f.NextTry).Round(time.Second)
