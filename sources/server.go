@@ -62,6 +62,12 @@ func (r *serverReader) read(id string) Server {
 	r.life(cfg)
 	opt.Qualified = r.Word("names", "bare", "qualified") == "qualified"
 	opt.Lax = !r.Bool("check_arguments", true)
+	switch r.Word("check_results", "lenient", "strict", "off") {
+	case "strict":
+		opt.Output = mcpsource.OutputStrict
+	case "off":
+		opt.Output = mcpsource.OutputUnchecked
+	}
 	r.tools(cfg, opt)
 	r.later()
 	r.Finish()

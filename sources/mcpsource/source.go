@@ -16,6 +16,7 @@ package mcpsource
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -35,6 +36,7 @@ type Options struct {
 	Overrides map[string]Override // by wire name
 	Qualified bool                // programs see mcp__server__tool instead of the bare name
 	Lax       bool                // arguments are sent as they are: neither coerced nor validated
+	Output    OutputCheck         // what becomes of a result that does not fit its tool's output schema
 	Shared    bool                // Close leaves the server open
 }
 
@@ -55,8 +57,9 @@ type Source struct {
 	shared bool
 	opt    atomic.Pointer[Options] // never changed in place
 
-	mu   sync.Mutex
-	last *listing // of the last Discover; nil: none yet
+	mu      sync.Mutex
+	last    *listing         // of the last Discover; nil: none yet
+	misfits map[string]error // by wire name: the first result since then that did not fit
 }
 
 // New makes a source of a server. It does no I/O. The options are copied.
@@ -106,7 +109,7 @@ func (s *Source) Discover(ctx context.Context) ([]toolsource.ToolSpec, error) {
 	}
 	l := s.read(raw)
 	s.mu.Lock()
-	s.last = l
+	s.last, s.misfits = l, nil
 	s.mu.Unlock()
 	return slices.Clone(l.specs), nil
 }
@@ -126,10 +129,14 @@ func (s *Source) Resolve(spec toolsource.ToolSpec) (toolsource.Callable, error) 
 	if h := spec.Origin.Hints; h != nil && h.Idempotent != nil {
 		o.Idempotent = *h.Idempotent
 	}
+	call := func(ctx context.Context, args map[string]any) (toolsource.Result, error) {
+		return s.server.Call(ctx, wire, args, o)
+	}
+	if spec.OutputSchema != nil && opt.Output != OutputUnchecked {
+		call = s.checked(call, spec, opt.Output == OutputStrict)
+	}
 	if opt.Lax {
-		return func(ctx context.Context, args map[string]any) (toolsource.Result, error) {
-			return s.server.Call(ctx, wire, args, o)
-		}, nil
+		return call, nil
 	}
 	binder := toolschema.NewBinder(spec.InputSchema)
 	return func(ctx context.Context, args map[string]any) (toolsource.Result, error) {
@@ -139,7 +146,7 @@ func (s *Source) Resolve(spec toolsource.ToolSpec) (toolsource.Callable, error) 
 				Tool: o.Tool, Source: o.Source, Phase: "bind", Kind: toolsource.KindBadArguments, Err: err,
 			}
 		}
-		return s.server.Call(ctx, wire, bound, o)
+		return call(ctx, bound)
 	}, nil
 }
 
@@ -159,9 +166,12 @@ func (s *Source) Status() toolsource.SourceStatus {
 	st.Source = s.name
 	s.mu.Lock()
 	l := s.last
+	for _, wire := range slices.Sorted(maps.Keys(s.misfits)) {
+		st.Problems = append(st.Problems, s.misfits[wire])
+	}
 	s.mu.Unlock()
 	if l != nil {
-		st.Tools, st.Problems = len(l.specs), slices.Clone(l.problems)
+		st.Tools, st.Problems = len(l.specs), append(slices.Clone(l.problems), st.Problems...)
 	}
 	return st
 }
