@@ -106,11 +106,15 @@ func (c *Config) readHostFile(t *tomldoc.Reader, v *tomldoc.Value) {
 	}
 	f, err := hostconfig.Read(h.Path, c.hostOptions(h.Format))
 	if err != nil {
-		p := &Problem{File: h.Path, Message: err.Error(), Severity: SeverityError}
-		if hp, ok := err.(*Problem); ok {
-			p = hp
+		p, ok := err.(*Problem)
+		switch {
+		case !ok:
+			t.FailAt(v, "", "%s: %v", name, err)
+		case p.Line == 0: // of the file as a whole
+			t.FailAt(v, p.Hint, "%s: %s", name, p.Message)
+		default:
+			c.report(p)
 		}
-		c.report(p)
 		return
 	}
 	h.Format, h.Sum, h.Entries, h.file = f.Format, f.Sum, f.Entries, f
