@@ -109,8 +109,12 @@ func (c *command) examine(ctx context.Context, x *examination) error {
 		x.unreadable(c.file(), err)
 		return nil
 	}
+	x.hostFiles(c, cfg)
 	x.problems(cfg)
 	x.reports(cfg)
+	for _, u := range c.unset {
+		x.add(finding{Severity: isNote, About: aboutHost, Subject: u.variable, Message: "is not set; " + u.reference + " is taken from it", Remedy: "set it in the environment of toolbox"})
+	}
 	ctx, cancel := c.limited(ctx)
 	defer cancel()
 	started := time.Now()
@@ -148,12 +152,29 @@ func (x *examination) unreadable(file string, err error) {
 	x.add(f)
 }
 
+// hostFiles tells whether they are trusted, and how to agree to them.
+func (x *examination) hostFiles(c *command, cfg *sources.Config) {
+	for _, h := range cfg.HostFiles {
+		f := finding{Severity: isOK, About: aboutHost, Subject: h.Path, File: h.Path,
+			Message: fmt.Sprintf("%s, format %s, trusted", count(len(h.Entries), "server"), h.Format)}
+		if !h.Trusted {
+			f.Severity, f.Message = isWarning, strings.TrimSuffix(f.Message, "trusted")+"not trusted, so that none of them starts"
+			f.Remedy, f.Command = "agree to it, if it may start what awaits consent below", c.agree(h.Path)
+		}
+		x.add(f)
+	}
+}
+
 // problems are what is wrong in the configuration and with reading its host files.
 func (x *examination) problems(cfg *sources.Config) {
 	for _, p := range cfg.Problems {
 		f := finding{
 			Severity: isError, About: aboutConfig, Subject: p.Key, Message: p.Message, Remedy: p.Hint,
 			File: p.File, Line: p.Line, Column: p.Column,
+		}
+		var cause *sources.Problem
+		if errors.As(p.Unwrap(), &cause) { // it says it more exactly
+			f.Subject, f.Message, f.Remedy = p.Key+": "+cause.Key, cause.Message, cause.Hint
 		}
 		if p.Severity == sources.SeverityWarning {
 			f.Severity = isWarning
@@ -165,25 +186,18 @@ func (x *examination) problems(cfg *sources.Config) {
 	}
 }
 
-// reports are the fields of host files that were not taken as they are, and whether the files are trusted.
+// reports are the fields of host files that were not taken as they are.
 func (x *examination) reports(cfg *sources.Config) {
-	for _, h := range cfg.HostFiles {
-		f := finding{Severity: isOK, About: aboutHost, Subject: h.Path, File: h.Path,
-			Message: fmt.Sprintf("%s, format %s, trusted", count(len(h.Entries), "server"), h.Format)}
-		if !h.Trusted {
-			f.Severity, f.Message = isNote, strings.TrimSuffix(f.Message, "trusted")+"not trusted"
-		}
-		x.add(f)
-	}
 	for _, r := range cfg.Reports {
 		f := finding{About: aboutHost, Subject: r.Server, Message: r.Action + ": " + r.Reason, Remedy: r.Remedy, File: r.File, Line: r.Line}
 		if r.Field != "" {
 			f.Message = r.Field + " " + f.Message
 		}
+		another := slices.ContainsFunc(cfg.Servers, func(s sources.Server) bool { return s.Config.ID == r.Server })
 		switch {
-		case r.Action == hostconfig.Refused && lost(cfg, r):
+		case r.Action == hostconfig.Refused && lost(cfg, r) && !another:
 			f.Severity = isError
-		case r.Action == hostconfig.Refused:
+		case r.Action == hostconfig.Refused: // a field, or a server whose name is another's
 			f.Severity = isWarning
 		case r.Action == hostconfig.Rewritten:
 			f.Severity = isNote
@@ -222,7 +236,7 @@ func (x *examination) servers(c *command, cfg *sources.Config, set *sources.Set,
 	}
 	for _, s := range cfg.Servers {
 		if !attached["mcp:"+s.Config.ID] {
-			x.add(c.offFinding(s))
+			x.add(c.offFinding(s, cfg))
 		}
 	}
 }
@@ -342,19 +356,22 @@ func toolProblem(source string, err error) finding {
 }
 
 // offFinding is a server that is not attached.
-func (c *command) offFinding(s sources.Server) finding {
+func (c *command) offFinding(s sources.Server, cfg *sources.Config) finding {
 	state, why := c.off(s)
 	f := finding{
 		Severity: isWarning, About: aboutSource, Subject: "mcp:" + s.Config.ID, State: state, Message: state + ": " + why,
 		File: s.Config.File, Line: s.Config.Line, Transport: s.Config.Transport, Launch: launch(s),
 	}
-	switch state {
-	case awaiting:
-		f.Message, f.Remedy, f.Command = state+" to "+would(s), "agree to its file, if it may do that", c.agree(s.Config.File)
-	case "disabled":
+	said := func(p *sources.Problem) bool { return p.Severity == sources.SeverityError && p.File == s.Config.File }
+	switch {
+	case state == awaiting:
+		f.Message, f.Command = state+" to "+would(s), c.agree(s.Config.File)
+	case state == disabled:
 		f.Severity = isNote
-	case "bad entry":
-		f.Severity, f.Message = isError, "is off, since its entry is wrong; see the problems of its file"
+	case state == badEntry && slices.ContainsFunc(cfg.Problems, said):
+		f.Severity, f.Message = isNote, "is off, since its entry is wrong: see above"
+	case state == badEntry:
+		f.Severity = isError
 	}
 	return f
 }

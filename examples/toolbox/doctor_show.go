@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -66,7 +67,7 @@ func (c *command) showFinding(b *strings.Builder, f finding) {
 	if f.Remedy != "" {
 		b.WriteString(c.screen.indented(more+"do: ", indent+4, f.Remedy))
 	}
-	if f.Command != "" {
+	if f.Command != "" && f.State != awaiting { // which is said once, of the file
 		b.WriteString(more + "    " + clean(f.Command) + "\n")
 	}
 }
@@ -110,9 +111,21 @@ func (f finding) headline() string {
 	case f.Subject == f.File:
 		p.Key = ""
 	case f.About == aboutHost:
-		p.File = filepath.Base(f.File)
+		p.File = short(f.File)
 	}
 	return p.Error()
+}
+
+// short is a path as it is seen from this folder, if it lies below.
+func short(path string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if rel, err := filepath.Rel(here, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
 }
 
 func (f finding) tried() string {

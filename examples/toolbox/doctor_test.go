@@ -69,7 +69,7 @@ enabled = false
 		{"mcp:good", isOK, "", " tools", ""},
 		{"mcp:gone", isError, "start", "it is required", "PATH"},
 		{"mcp:nowhere", isError, "start", "no/such/folder", "create it"},
-		{"mcp:unset", isError, "", "its entry is wrong", ""},
+		{"mcp:unset", isNote, "", "its entry is wrong", ""},
 		{"mcp_servers.unset.args[0]", isError, "", "TOOLBOX_TEST_UNSET is not set", "set it"},
 		{"mcp:off", isNote, "", "switched off", ""},
 		{"mcp:silent", isError, "initialize", "no answer to initialize within 600ms", "is it an MCP server"},
@@ -90,7 +90,7 @@ enabled = false
 		if f.Severity != tt.severity || f.Phase != tt.phase || !strings.Contains(f.Message, tt.message) || !strings.Contains(f.Remedy, tt.remedy) {
 			t.Errorf("%s is %+v, want %+v", tt.subject, f, tt)
 		}
-		if f.Severity == isError && strings.HasPrefix(tt.subject, "mcp:") && tt.subject != "mcp:unset" && (f.Attempts == 0 || f.NextTry == nil && f.State != "dialling") {
+		if f.Severity == isError && strings.HasPrefix(tt.subject, "mcp:") && (f.Attempts == 0 || f.NextTry == nil && f.State != "dialling") {
 			t.Errorf("%s was tried %d times, next %v", tt.subject, f.Attempts, f.NextTry)
 		}
 	}
@@ -140,6 +140,11 @@ func TestDoctorOfFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	warned := configuration(t, "# nothing\n")
+	shadowed := configuration(t, "[mcp_servers.b]\ncommand = 'cat'\nenabled = false\n[mcp]\nhost_configs = [{ path = 'mcp.json', format = 'claude-code' }]\n")
+	text = `{"mcpServers": {"b": {"command": "cat"}}}`
+	if err := os.WriteFile(filepath.Join(filepath.Dir(shadowed), "mcp.json"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct {
 		why, config string
 		code        int
@@ -148,7 +153,8 @@ func TestDoctorOfFiles(t *testing.T) {
 		{"no file", filepath.Join(dir, "none.toml"), 3, []string{"there is no such file", "toolbox import --write"}},
 		{"no TOML", broken, 3, []string{broken + ":2:"}},
 		{"warnings alone are no error", warned, 0, []string{"no tools but those that ship", "Nothing is wrong, with 2 warnings."}},
-		{"host files", hosts, 3, []string{"none.json", "no such file", `mcp.json:1: a: `, "mcp.json:1: b: timeout refused", "toolbox trust --config "}},
+		{"a server whose name is another's is a warning", shadowed, 0, []string{"warning", "mcp.json:1: b: refused"}},
+		{"host files", hosts, 3, []string{"none.json", "no such file", `mcp.json:1: a: command refused`, "mcp.json:1: b: timeout refused", "toolbox trust --config "}},
 	}
 	for _, tt := range tests {
 		code, out, _ := toolbox(t, "", "doctor", "--config", tt.config, "--trust-store", filepath.Join(dir, "trusted.json"))

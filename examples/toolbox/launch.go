@@ -10,8 +10,12 @@ import (
 	"github.com/toolsource/toolsource/sources/hostconfig"
 )
 
-// awaiting is the state of a server whose host file nobody has agreed to.
-const awaiting = "awaiting consent"
+// What sources says of a server that is off.
+const (
+	awaiting = "awaiting consent" // nobody has agreed to its host file
+	disabled = "disabled"
+	badEntry = "bad entry"
+)
 
 // would is what a server does once it starts, for lists: values that look like secrets are not shown.
 // trust shows all of it.

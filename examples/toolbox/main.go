@@ -49,6 +49,8 @@ type command struct {
 	format     string
 	write      string
 	force      bool
+
+	unset []unset // what host files asked for and the environment does not have
 }
 
 var (

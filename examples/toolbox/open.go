@@ -31,17 +31,27 @@ func (c *command) file() string {
 
 func (c *command) store() *sources.TrustStore { return sources.NewTrustStore(c.trustStore) }
 
+// unset is a variable of the environment that is not set though a host file wants it.
+type unset struct{ variable, reference string }
+
 // options are what the program answers where a configuration asks.
 func (c *command) options() *sources.Options {
 	return &sources.Options{
 		TrustHostFile: func(f sources.HostFile) bool { return c.trustAll || c.store().Trusts(f) },
-		Input:         func(id string) (toolsource.Secret, bool) { return variable(inputVariable(id)) },
-		Secret:        variable,
+		Input: func(id string) (toolsource.Secret, bool) {
+			return c.variable(inputVariable(id), "${input:"+id+"}")
+		},
+		Secret: func(name string) (toolsource.Secret, bool) {
+			return c.variable(name, "${{ secrets."+name+" }}")
+		},
 	}
 }
 
-func variable(name string) (toolsource.Secret, bool) {
+func (c *command) variable(name, reference string) (toolsource.Secret, bool) {
 	v, ok := os.LookupEnv(name)
+	if u := (unset{name, reference}); !ok && !slices.Contains(c.unset, u) {
+		c.unset = append(c.unset, u)
+	}
 	return toolsource.Secret(v), ok
 }
 
@@ -92,6 +102,14 @@ func (c *command) open(ctx context.Context) (*sources.Set, error) {
 	for _, r := range cfg.Reports {
 		if r.Action == hostconfig.Refused && lost(cfg, r) {
 			c.complain(r.String())
+		}
+	}
+	for _, s := range cfg.Servers {
+		if s.Off == badEntry && s.Entry != nil {
+			for _, u := range c.unset {
+				c.complain(fmt.Sprintf("%s is not set: %s of a host file is taken from it", u.variable, u.reference))
+			}
+			break
 		}
 	}
 	for _, s := range cfg.Servers {

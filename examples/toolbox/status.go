@@ -49,8 +49,8 @@ func (c *command) status(ctx context.Context) error {
 	if c.json {
 		return c.print(all)
 	}
-	t := &table{head: []string{"SOURCE", "KIND", "STATE", "TOOLS", "WHY"}, style: func(column int, cell string) string {
-		if column == 2 {
+	t := &table{head: []string{"SOURCE", "STATE", "TOOLS", "WHY"}, style: func(column int, cell string) string {
+		if column == 1 {
 			return stateStyle(cell)
 		}
 		return ""
@@ -63,7 +63,7 @@ func (c *command) status(ctx context.Context) error {
 		case s.Error != nil:
 			text = *s.Error
 		}
-		t.add(s.Source, s.Kind, string(s.State), fmt.Sprint(s.Tools), text)
+		t.add(s.Source, string(s.State), fmt.Sprint(s.Tools), text)
 	}
 	return t.print(c.out, c.screen)
 }
@@ -116,13 +116,13 @@ func (c *command) offStatus(s sources.Server) sourceStatus {
 
 // off tells that a server is not attached, and why.
 func (c *command) off(s sources.Server) (state, why string) {
-	place := fmt.Sprintf("%s:%d", s.Config.File, s.Config.Line)
+	place := fmt.Sprintf("%s:%d", short(s.Config.File), s.Config.Line)
 	switch s.Off {
 	case "":
 		return "not approved", "the program that opened the configuration did not approve of it"
 	case awaiting:
 		return s.Off, fmt.Sprintf("would %s; agree with: %s", would(s), c.agree(s.Config.File))
-	case "disabled":
+	case disabled:
 		return s.Off, "switched off at " + place
 	}
 	return s.Off, fmt.Sprintf("its entry at %s is wrong; toolbox doctor says how", place)
@@ -133,7 +133,7 @@ func stateStyle(state string) string {
 	switch {
 	case state == string(toolsource.StateReady):
 		return green
-	case state == "disabled" || strings.HasPrefix(state, "idle") || strings.HasPrefix(state, "dormant"):
+	case state == disabled || strings.HasPrefix(state, "idle") || strings.HasPrefix(state, "dormant"):
 		return dim
 	case state == awaiting || state == string(toolsource.StateDialling):
 		return yellow

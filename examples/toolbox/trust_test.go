@@ -200,6 +200,14 @@ func TestInputsAndSecretsComeFromTheEnvironment(t *testing.T) {
 	if got := states(t, flags)["asks"]; got != "bad entry" {
 		t.Errorf("without its input the server is %s", got)
 	}
+	var x examination
+	document(t, 3, &x, append([]string{"doctor"}, flags...)...)
+	if f := x.about(t, "INPUT_MY_KEY"); !strings.Contains(f.Message, "${input:my-key}") {
+		t.Errorf("doctor says %+v", f)
+	}
+	if _, _, errw := toolbox(t, "", append([]string{"list"}, flags...)...); !strings.Contains(errw, "INPUT_MY_KEY is not set") {
+		t.Error("list does not say which variable is missing")
+	}
 	t.Setenv("INPUT_MY_KEY", "planted-input")
 	if got := states(t, flags)["asks"]; got != "ready" {
 		t.Errorf("with its input the server is %s", got)
