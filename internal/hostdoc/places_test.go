@@ -280,8 +280,8 @@ func servers(syntax Syntax, n int) string {
 // both measurements are of one length, and it is the processor's time, so that other work on the machine weighs
 // little and on both alike.
 func TestTimeIsLinear(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
+	if testing.Short() || raceEnabled {
+		t.Skip("measures time")
 	}
 	took := func(syntax Syntax, data []byte, times int) time.Duration {
 		runtime.GC()

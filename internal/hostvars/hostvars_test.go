@@ -380,6 +380,9 @@ func TestToOwnMeansTheSame(t *testing.T) {
 // Texts made to be looked through again and again are looked through once. Where that fails, a mebibyte takes
 // minutes, or with the fastest search ten seconds.
 func TestLinear(t *testing.T) {
+	if testing.Short() || raceEnabled {
+		t.Skip("measures time")
+	}
 	took := func(part, end string) time.Duration {
 		start := time.Now()
 		text := strings.Repeat(part, 1<<20/len(part)) + end
