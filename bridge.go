@@ -142,7 +142,7 @@ func await[R any](a *attempt, reply <-chan answer[R]) (got answer[R], replied bo
 	case got = <-reply:
 		return got, true
 	case <-a.Done():
-	case <-a.ep.ctx.Done():
+	case <-a.ep.gone:
 		if t := a.settling(); t != nil {
 			defer t.stop()
 			select {

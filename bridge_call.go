@@ -72,7 +72,7 @@ func (c *doing) begin() (*attempt, error) {
 			return nil, err
 		}
 		a.arm()
-		if a.ep.ctx.Err() == nil {
+		if a.ep.cause() == nil {
 			return a, nil
 		}
 		// The session went before the call began: nothing has run.
@@ -186,7 +186,7 @@ const settle = 10 * time.Millisecond
 
 // settling gives the caller a moment for its answer after the session was lost; nil after another end.
 func (a *attempt) settling() *alarm {
-	if errors.Is(context.Cause(a.ep.ctx), ErrSessionLost) {
+	if errors.Is(a.ep.cause(), ErrSessionLost) {
 		return newAlarm(a.c.b.o.Clock, settle)
 	}
 	return nil
@@ -223,7 +223,7 @@ func (c *doing) end(a *attempt, err error, replied bool) (out error, again bool)
 
 // lost is the reason if the attempt failed because its session ended, else nil.
 func (c *doing) lost(a *attempt, err error, replied, timeUp bool) error {
-	why := context.Cause(a.ep.ctx)
+	why := a.ep.cause()
 	if !replied {
 		if timeUp {
 			return nil
@@ -256,7 +256,7 @@ func (c *doing) lost(a *attempt, err error, replied, timeUp bool) error {
 
 // leave ends a call function for which nobody waits any longer. It has one grace to return.
 func (a *attempt) leave() {
-	why := context.Cause(a.ep.ctx)
+	why := a.ep.cause()
 	if why == nil {
 		why = context.Canceled
 	}

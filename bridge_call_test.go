@@ -311,7 +311,7 @@ func TestBridgeNotReachedGoesOnceMore(t *testing.T) {
 
 func TestBridgeNothingIsSentAgainAfterTheEnd(t *testing.T) {
 	b := newBridge(nil, nil)
-	a := &attempt{c: newDoing(context.Background(), b, CallOptions{Replay: ReplayAlways}), ep: &epoch{ctx: context.Background()}}
+	a := &attempt{c: newDoing(context.Background(), b, CallOptions{Replay: ReplayAlways}), ep: &epoch{}}
 	a.Context, a.cancel = context.WithCancelCause(context.Background())
 	a.cancel(ErrTimeout)
 	for _, err := range []error{errors.Join(ErrNotReached, context.Canceled), ErrSessionLost} {
@@ -325,7 +325,8 @@ func TestBridgeNothingIsSentAgainAfterTheEnd(t *testing.T) {
 func TestBridgeAwaitPrefersTheAnswer(t *testing.T) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
-	ep := &epoch{ctx: over}
+	ep := &epoch{gone: make(chan struct{})}
+	ep.endLocked(errRecycled)
 	for range 100 {
 		reply := make(chan answer[int], 1)
 		reply <- answer[int]{value: 7}

@@ -70,6 +70,9 @@ type BridgeStatus struct {
 	OpenUntil time.Time     // the breaker refuses calls until then; zero: it is closed
 }
 
+// defaultPauses are shared by all Bridges, which only read them.
+var defaultPauses = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}
+
 // complete gives a copy in which every default is filled in.
 func (o *BridgeOptions) complete() BridgeOptions {
 	var c BridgeOptions
@@ -90,10 +93,10 @@ func (o *BridgeOptions) complete() BridgeOptions {
 		}
 	}
 	if c.FirstTries == nil {
-		c.FirstTries = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
+		c.FirstTries = defaultPauses[:3]
 	}
 	if c.Reconnects == nil {
-		c.Reconnects = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}
+		c.Reconnects = defaultPauses
 	}
 	if c.Jitter == nil {
 		c.Jitter = func(d time.Duration) time.Duration {

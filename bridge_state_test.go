@@ -307,7 +307,7 @@ func TestBridgeReconnectTwiceIsOneTry(t *testing.T) {
 		sleep(9 * sec)
 		b.b.mu.Lock() // so that the owner cannot begin its try in between
 		b.b.reconnectLocked()
-		for len(b.b.cur.wake) > 0 {
+		for len(b.b.cur.nudge) > 0 {
 			runtime.Gosched()
 		}
 		b.b.reconnectLocked()
