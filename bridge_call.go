@@ -58,20 +58,21 @@ func newDoing(ctx context.Context, b *bridge, o CallOptions) *doing {
 // begin gets a place on a session for the next attempt.
 func (c *doing) begin() (*attempt, error) {
 	for {
-		a := c.attempt()
+		a, now := c.attempt()
 		if c.ctx.Err() != nil {
 			return nil, c.timeUp(a, "wait")
 		}
 		c.b.mu.Lock()
-		w, err := c.b.admitLocked(a)
+		w, err := c.b.admitLocked(a, now)
 		c.b.mu.Unlock()
 		if err == nil && w != nil {
 			err = c.wait(w)
+			now = c.b.o.Clock.Now()
 		}
 		if err != nil {
 			return nil, err
 		}
-		a.arm()
+		a.arm(now)
 		if a.ep.cause() == nil {
 			return a, nil
 		}
@@ -86,18 +87,20 @@ func (c *doing) begin() (*attempt, error) {
 // deadline is the earlier of the caller's and the limits', as they were at the start.
 func (c *doing) deadline() time.Time { return c.started.Add(c.most) }
 
-func (c *doing) attempt() *attempt {
+// attempt gives the next attempt and when it begins. Reading the clock is a good part of a small call, so
+// the first does not read it again.
+func (c *doing) attempt() (a *attempt, now time.Time) {
 	if c.begun {
-		return &attempt{c: c}
+		return &attempt{c: c}, c.b.o.Clock.Now()
 	}
 	c.begun = true
 	c.first.c = c
-	return &c.first
+	return &c.first, c.started
 }
 
 // wait waits for a place.
 func (c *doing) wait(w *waiter) error {
-	limit := newAlarm(c.b.o.Clock, c.left())
+	limit := newAlarm(c.b.o.Clock, c.left(c.b.o.Clock.Now()))
 	defer limit.stop()
 	select {
 	case <-w.granted:
@@ -110,9 +113,9 @@ func (c *doing) wait(w *waiter) error {
 }
 
 // left is the time until the earlier of the limits.
-func (c *doing) left() time.Duration {
+func (c *doing) left(now time.Time) time.Duration {
 	silent := time.Duration(c.progress.Load()) + c.limits.Silence
-	return min(silent, c.limits.Ceiling) - c.b.o.Clock.Now().Sub(c.started)
+	return min(silent, c.limits.Ceiling) - now.Sub(c.started)
 }
 
 // holds reports whether the call is made inside another one that holds a place of ep.
@@ -126,14 +129,14 @@ func (c *doing) holds(ep *epoch) bool {
 }
 
 // arm makes the attempt's context.
-func (a *attempt) arm() {
+func (a *attempt) arm(now time.Time) {
 	a.Context, a.cancel = context.WithCancelCause(a.c.ctx)
 	if t, ok := a.c.ctx.Deadline(); ok && !t.After(a.c.deadline()) {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.limit = a.c.b.o.Clock.AfterFunc(a.c.left(), a.expire)
+	a.limit = a.c.b.o.Clock.AfterFunc(a.c.left(now), a.expire)
 }
 
 func (a *attempt) disarm() {
@@ -151,7 +154,7 @@ func (a *attempt) expire() {
 	if a.Err() != nil {
 		return
 	}
-	if left := a.c.left(); left > 0 {
+	if left := a.c.left(a.c.b.o.Clock.Now()); left > 0 {
 		a.limit.Reset(left)
 		return
 	}

@@ -343,7 +343,7 @@ func TestBridgeWithdrawnPlace(t *testing.T) {
 		synctest.Wait()
 		a := &attempt{c: newDoing(t.Context(), b.b, CallOptions{})}
 		b.b.mu.Lock()
-		w, err := b.b.admitLocked(a)
+		w, err := b.b.admitLocked(a, time.Now())
 		b.b.mu.Unlock()
 		if w == nil || err != nil {
 			t.Fatal(w, err)

@@ -139,8 +139,7 @@ func (ep *epoch) cause() error {
 }
 
 // admitLocked lets a call in: it has its place when w is nil, and waits for w.granted otherwise.
-func (b *bridge) admitLocked(a *attempt) (w *waiter, err error) {
-	now := b.o.Clock.Now()
+func (b *bridge) admitLocked(a *attempt, now time.Time) (w *waiter, err error) {
 	if err := b.refuseLocked(a, now); err != nil {
 		return nil, err
 	}
@@ -207,8 +206,10 @@ func (b *bridge) releaseLocked(ep *epoch) {
 	}
 	b.grantLocked()
 	if ep.inflight == 0 {
-		ep.lastCall = b.o.Clock.Now()
-		ep.heard = ep.lastCall
+		if b.o.IdleStop > 0 || b.o.Keepalive > 0 { // reading the clock is a good part of a small call
+			ep.lastCall = b.o.Clock.Now()
+			ep.heard = ep.lastCall
+		}
 		if ep.awaited {
 			ep.awaited = false
 			signal(ep.nudge)
