@@ -48,7 +48,7 @@ type layer struct {
 	listed      bool // a listing was good once
 	listing     []*entry
 	listedAt    time.Time
-	bindings    map[bindingKey]*binding
+	vanished    map[bindingKey]*binding // of tools that an earlier listing had; they may come back
 	problems    []error
 	texts       []string // of the problems
 	err         error    // of the last listing; nil: it was good
@@ -136,7 +136,7 @@ func (tb *Toolbox) prepare(la Layer, i int) (*layer, error) {
 	if la.Source == nil {
 		return nil, &SourceError{Source: fmt.Sprintf("layer %d", i), Op: "add", Err: errors.New("the source is nil")}
 	}
-	l := &layer{Layer: la, bindings: map[bindingKey]*binding{}, since: time.Now()}
+	l := &layer{Layer: la, since: time.Now()}
 	var claims []string
 	err := protect(func() error {
 		l.name = la.Source.Name()
@@ -151,7 +151,9 @@ func (tb *Toolbox) prepare(la Layer, i int) (*layer, error) {
 	if l.name == "" {
 		return nil, &SourceError{Source: fmt.Sprintf("layer %d", i), Op: "add", Err: errors.New("the source has no name")}
 	}
-	l.claims = make(map[string]struct{}, len(claims))
+	if len(claims) > 0 {
+		l.claims = make(map[string]struct{}, len(claims))
+	}
 	for _, c := range claims {
 		l.claims[c] = struct{}{}
 	}
@@ -241,8 +243,6 @@ func (tb *Toolbox) discover(ctx context.Context, l *layer, before ...func(*layer
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w after %s", ErrTimeout, limit))
 	defer cancel()
-	stop := context.AfterFunc(tb.ctx, cancel)
-	defer stop()
 
 	done := make(chan listing, 1)
 	var settled atomic.Bool // by the answer, or by the caller who waits no longer
@@ -262,13 +262,18 @@ func (tb *Toolbox) discover(ctx context.Context, l *layer, before ...func(*layer
 		found.err = protect(func() error { return found.read(ctx, l.Source) })
 	}()
 	var found listing
+	left := true
 	select {
 	case found = <-done:
+		left = false
 	case <-ctx.Done():
-		if !settled.CompareAndSwap(false, true) {
-			found = <-done
-			break
-		}
+	case <-tb.ctx.Done():
+	}
+	switch {
+	case !left:
+	case !settled.CompareAndSwap(false, true):
+		found = <-done
+	default:
 		found = listing{err: context.Cause(ctx)}
 		if tb.ctx.Err() != nil {
 			found.err = ErrClosed
@@ -400,26 +405,32 @@ func (tb *Toolbox) takeLocked(l *layer, f *listing) (notes []func()) {
 		}
 	}
 	l.listed, l.listedAt, l.problems, l.texts, l.stale = true, time.Now(), f.problems, f.texts, false
-	bindings := make(map[bindingKey]*binding, len(f.specs))
+	was := l.vanished
+	if was == nil && len(l.listing) > 0 {
+		was = make(map[bindingKey]*binding, len(l.listing))
+	}
+	for _, e := range l.listing {
+		was[bindingKey{e.own.Name, e.own.wireName()}] = e.bind
+	}
 	fresh := make([]binding, len(f.specs)) // for the tools that were not there before
 	l.listing = make([]*entry, len(f.specs))
 	for i := range f.specs {
 		own := &f.specs[i]
 		key := bindingKey{own.Name, own.wireName()}
-		b := l.bindings[key]
+		b := was[key]
 		if b == nil {
 			b = &fresh[i]
 		}
 		b.gone.Store(false)
-		delete(l.bindings, key)
-		bindings[key] = b
+		delete(was, key)
 		l.listing[i] = tb.newEntry(l, own, f.calls[i], f.errs[i], b)
 	}
-	for key, b := range l.bindings {
+	for _, b := range was {
 		b.gone.Store(true)
-		bindings[key] = b // it may come back
 	}
-	l.bindings = bindings
+	if l.vanished = was; len(was) == 0 {
+		l.vanished = nil
+	}
 	return notes
 }
 
@@ -484,7 +495,7 @@ func (tb *Toolbox) relist(l *layer) {
 		}
 		l.again = false
 		tb.mu.Unlock()
-		tb.apply([]*layer{l}, []listing{tb.discover(tb.ctx, l)})
+		tb.apply([]*layer{l}, []listing{tb.discover(context.Background(), l)}) // which ends with tb.ctx
 	}
 }
 

@@ -56,7 +56,7 @@ func (s *snapshot) with(e *entry) (next *snapshot, ok bool) {
 
 // An entry is one tool of one layer.
 type entry struct {
-	spec    ToolSpec
+	spec    *ToolSpec // own, or a copy where something had to be filled in
 	own     *ToolSpec // as the source gave it
 	call    Callable  // guarded, see guard
 	err     error     // why the source could not resolve it; nil: it could
@@ -235,8 +235,9 @@ func (e *entry) marked(provisional bool) *entry {
 	if e.spec.Origin.Provisional == provisional {
 		return e
 	}
-	c := *e
-	c.spec.Origin.Provisional = provisional
+	c, spec := *e, *e.spec
+	spec.Origin.Provisional = provisional
+	c.spec = &spec
 	return &c
 }
 

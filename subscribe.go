@@ -159,6 +159,9 @@ func (tb *Toolbox) Subscribe(changed func(Change)) (revision uint64, stop func()
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	if !tb.closed.Load() {
+		if tb.subs == nil {
+			tb.subs = map[*subscription]struct{}{}
+		}
 		tb.subs[s] = struct{}{}
 	}
 	return tb.snap.Load().revision, func() {
