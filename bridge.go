@@ -102,6 +102,7 @@ func Do[S Session, R any](ctx context.Context, b *Bridge[S], o CallOptions, call
 	for {
 		a, err := c.begin()
 		if err != nil {
+			c.over()
 			var zero R
 			return zero, err
 		}
@@ -110,6 +111,7 @@ func Do[S Session, R any](ctx context.Context, b *Bridge[S], o CallOptions, call
 		got, replied := await(a, reply)
 		err, again := c.end(a, got.err, replied)
 		if !again {
+			c.over()
 			return got.value, err
 		}
 	}

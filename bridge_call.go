@@ -22,6 +22,7 @@ type doing struct {
 	replay   Replay
 	replayed bool
 	ran      bool // an attempt may have reached the tool
+	probing  bool // it is, or was, the one that an open breaker let through
 	begun    bool // first is taken
 
 	first attempt // which is mostly the only one
@@ -33,6 +34,7 @@ type attempt struct {
 	cancel          context.CancelCauseFunc
 	c               *doing
 	ep              *epoch // whose place it holds
+	spare           bool   // if it does not reach the tool there will be another
 
 	mu    sync.Mutex
 	limit ClockTimer // nil: the caller's deadline comes first
@@ -90,11 +92,12 @@ func (c *doing) deadline() time.Time { return c.started.Add(c.most) }
 // attempt gives the next attempt and when it begins. Reading the clock is a good part of a small call, so
 // the first does not read it again.
 func (c *doing) attempt() (a *attempt, now time.Time) {
+	spare := !c.replayed && c.replay >= ReplayUntilSent
 	if c.begun {
-		return &attempt{c: c}, c.b.o.Clock.Now()
+		return &attempt{c: c, spare: spare}, c.b.o.Clock.Now()
 	}
 	c.begun = true
-	c.first.c = c
+	c.first.c, c.first.spare = c, spare
 	return &c.first, c.started
 }
 
@@ -184,6 +187,15 @@ func (a *attempt) report(p Progress) {
 	}
 }
 
+// over makes room for the next probe of an open breaker, if the call was one.
+func (c *doing) over() {
+	if c.probing {
+		c.b.mu.Lock()
+		defer c.b.mu.Unlock()
+		c.b.breaker.leave(c)
+	}
+}
+
 // settle is how long an answer that was received just before the session was lost has to get through.
 const settle = 10 * time.Millisecond
 
@@ -266,7 +278,6 @@ func (a *attempt) leave() {
 	a.cancel(why)
 	a.c.b.mu.Lock()
 	defer a.c.b.mu.Unlock()
-	a.c.b.breaker.leave(a)
 	if !a.done {
 		a.grace = a.c.b.o.Clock.AfterFunc(a.c.b.o.Grace, a.overdue)
 	}
@@ -307,7 +318,6 @@ func (a *attempt) finish(err error) {
 			b.retireLocked(a.ep, shared(err))
 		}
 	}
-	b.breaker.leave(a)
 	b.releaseLocked(a.ep)
 	b.mu.Unlock()
 	if grace != nil {
@@ -315,7 +325,9 @@ func (a *attempt) finish(err error) {
 	}
 }
 
-// sign is what a call's end says about the transport.
+// sign is what a call's end says about the transport. What fails is the way to the server, not a tool: the
+// request could not be sent, what carries it broke, or somebody on the way cannot serve it now. A call that
+// ends by its own limit or context, and one that was refused, say nothing.
 type sign uint8
 
 const (
@@ -341,10 +353,13 @@ func (a *attempt) sign(err error) sign {
 	case KindTimeout, KindCancelled, KindClosed, KindProtocol:
 		return signNone
 	}
-	if errors.Is(err, ErrNotReached) {
+	if !errors.Is(err, ErrNotReached) {
+		return signWorks
+	}
+	if KindOf(err) != KindTool || a.spare || a.Err() != nil { // refused; the next attempt will say it; it is not the transport's end
 		return signNone
 	}
-	return signWorks
+	return signFails
 }
 
 // reportsLoss reports whether a call function says that its session is lost.

@@ -60,8 +60,11 @@ func (l *ladder) proved() { l.fails, l.drops = 0, 0 }
 type breaker struct {
 	strikes int
 	until   time.Time // zero: closed
-	probe   *attempt  // the call let through
+	probe   *attempt  // of the call let through, its latest
 }
+
+// probes reports whether a is of the call that is let through.
+func (k *breaker) probes(a *attempt) bool { return a != nil && k.probe != nil && k.probe.c == a.c }
 
 // admit reports whether a call may go, and if not, when to ask again. a is the probe from then on if the
 // breaker is open.
@@ -86,15 +89,18 @@ func (k *breaker) strike(o *BridgeOptions, a *attempt, now time.Time) {
 	}
 	k.strikes++
 	shut := k.until.IsZero()
-	if shut && k.strikes >= o.BreakerThreshold || !shut && a != nil && a == k.probe {
+	probe := k.probes(a)
+	if shut && k.strikes >= o.BreakerThreshold || !shut && probe {
 		k.until = now.Add(o.BreakerCooldown)
 	}
-	k.leave(a)
+	if probe {
+		k.probe = nil
+	}
 }
 
-// leave frees the place of the probe, whose outcome says nothing.
-func (k *breaker) leave(a *attempt) {
-	if k.probe == a {
+// leave frees the place of the probe when its call is over. Often it is free already.
+func (k *breaker) leave(c *doing) {
+	if k.probe != nil && k.probe.c == c {
 		k.probe = nil
 	}
 }

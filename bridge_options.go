@@ -25,8 +25,13 @@ type BridgeOptions struct {
 	Grace       time.Duration // time for a function whose context ended to return before it is given up; 1 s
 	MaxInFlight int           // calls at once; 64
 
+	// Only failures of the way to the server open the breaker, one for a call: there was no session for it, its
+	// session was lost or cut, its request could not be sent (ErrNotReached and no other kind), or its error
+	// is of the kinds unavailable and outcome_unknown. Any answer of the server closes it, an error too, and
+	// so does a new session. Timeouts, cancels, refusals (needs_auth, forbidden, ...) and violations of the
+	// protocol do neither, so that one slow tool never shuts the others out.
 	BreakerThreshold int           // transport failures in a row that open the breaker; 3; negative: no breaker
-	BreakerCooldown  time.Duration // how long it then refuses calls; 60 s
+	BreakerCooldown  time.Duration // how long it then refuses calls, before it lets one at a time try; 60 s
 
 	Keepalive   time.Duration // pings a Pinger after so long without a call or ping; 0: never
 	PingLimit   time.Duration // longest time for a ping; 30 s

@@ -143,10 +143,14 @@ func (b *bridge) admitLocked(a *attempt, now time.Time) (w *waiter, err error) {
 	if err := b.refuseLocked(a, now); err != nil {
 		return nil, err
 	}
-	if b.o.BreakerThreshold > 0 && !a.c.replayed {
+	switch {
+	case b.breaker.probes(a):
+		b.breaker.probe = a
+	case b.o.BreakerThreshold > 0 && !a.c.replayed:
 		if wait, ok := b.breaker.admit(a, now); !ok {
 			return nil, b.openError(a, wait)
 		}
+		a.c.probing = b.breaker.probe == a
 	}
 	dead := b.state == StateReady && isClosed(b.cur.lost) // its owner is about to notice
 	switch b.state {
@@ -255,7 +259,6 @@ func (b *bridge) dismissLocked(refuse func(*waiter) error) (any bool) {
 func (b *bridge) withdraw(w *waiter) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.breaker.leave(w.a)
 	if i := slices.Index(b.queue, w); i >= 0 {
 		b.queue = slices.Delete(b.queue, i, i+1)
 		b.queueTime += b.queuedFor(w)

@@ -22,10 +22,10 @@ func held() int64 {
 // light is a source that holds nothing.
 type light string
 
-func (s light) Name() string                       { return string(s) }
-func (s light) Available() bool                    { return true }
-func (s light) Bounded() bool                      { return true }
-func (s light) Watch(func()) func()                { return func() {} }
+func (s light) Name() string                             { return string(s) }
+func (s light) Available() bool                          { return true }
+func (s light) Bounded() bool                            { return true }
+func (s light) Watch(func()) func()                      { return func() {} }
 func (s light) Resolve(ts.ToolSpec) (ts.Callable, error) { return lightCall, nil }
 func (s light) Discover(context.Context) ([]ts.ToolSpec, error) {
 	return []ts.ToolSpec{{Name: string(s) + "_tool", Origin: ts.Origin{Source: string(s)}}}, nil
