@@ -275,26 +275,6 @@ func TestBridgeBreakerUnsent(t *testing.T) {
 			}
 		})
 	})
-	t.Run("a probe that loses its session at its second try opens it again", func(t *testing.T) {
-		inBubble(t, BridgeOptions{}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
-			openBreaker(t, b)
-			sleep(60 * sec)
-			d.set(func(ctx context.Context, _ *bridgeSession) error { <-ctx.Done(); return ctx.Err() })
-			again := false
-			probe := async(t.Context(), b, CallOptions{Replay: ReplayUntilSent}, func(_ context.Context, s *bridgeSession) (int, error) {
-				if !again {
-					again = true
-					return 0, errUnsent
-				}
-				s.die(errDropped)
-				return 0, ErrSessionLost
-			})
-			(<-probe).wantErr(t, KindSessionLost, true, 0)
-			if st := b.Status(); time.Until(st.OpenUntil) != 60*sec {
-				t.Errorf("open for %v", time.Until(st.OpenUntil))
-			}
-		})
-	})
 	t.Run("a probe that is refused before it has a session makes room", func(t *testing.T) {
 		inBubble(t, BridgeOptions{IdleStop: 100 * sec}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
 			openBreaker(t, b)

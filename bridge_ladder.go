@@ -60,11 +60,8 @@ func (l *ladder) proved() { l.fails, l.drops = 0, 0 }
 type breaker struct {
 	strikes int
 	until   time.Time // zero: closed
-	probe   *attempt  // of the call let through, its latest
+	probe   *attempt  // the first of the call let through
 }
-
-// probes reports whether a is of the call that is let through.
-func (k *breaker) probes(a *attempt) bool { return a != nil && k.probe != nil && k.probe.c == a.c }
 
 // admit reports whether a call may go, and if not, when to ask again. a is the probe from then on if the
 // breaker is open.
@@ -89,7 +86,7 @@ func (k *breaker) strike(o *BridgeOptions, a *attempt, now time.Time) {
 	}
 	k.strikes++
 	shut := k.until.IsZero()
-	probe := k.probes(a)
+	probe := a != nil && k.probe != nil && k.probe.c == a.c
 	if shut && k.strikes >= o.BreakerThreshold || !shut && probe {
 		k.until = now.Add(o.BreakerCooldown)
 	}

@@ -143,10 +143,7 @@ func (b *bridge) admitLocked(a *attempt, now time.Time) (w *waiter, err error) {
 	if err := b.refuseLocked(a, now); err != nil {
 		return nil, err
 	}
-	switch {
-	case b.breaker.probes(a):
-		b.breaker.probe = a
-	case b.o.BreakerThreshold > 0 && !a.c.replayed:
+	if b.o.BreakerThreshold > 0 && !a.c.replayed {
 		if wait, ok := b.breaker.admit(a, now); !ok {
 			return nil, b.openError(a, wait)
 		}
