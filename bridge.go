@@ -60,7 +60,8 @@ func (b *Bridge[S]) Reconnect() { b.b.reconnect() }
 // Status tells how the Bridge is. It does not block.
 func (b *Bridge[S]) Status() BridgeStatus { return b.b.status() }
 
-// Close ends the calls in flight with ErrClosed, and the session, and waits for both at most CloseBound.
+// Close is also how a host switches a server off: a Bridge that is parked tries again until it is closed, and
+// never after. It ends the calls in flight with ErrClosed, and the session, and waits for both at most CloseBound.
 // What does not end by then is left to itself, counted in Status as Abandoned, and makes an error; this is
 // also what becomes of a function that calls Close itself. Further calls wait for the same end and return
 // the same.

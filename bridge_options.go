@@ -16,7 +16,7 @@ type BridgeOptions struct {
 	FirstTries []time.Duration                   // pauses between tries until the first session; 1, 2, 4 s; empty, not nil: one try
 	Reconnects []time.Duration                   // likewise once there was one, where the try after a loss comes at once; 1, 2, 4, 8, 16 s
 	Jitter     func(time.Duration) time.Duration // varies these pauses; nil: by up to a fifth either way
-	Probe      time.Duration                     // pause between tries when parked; 300 s
+	Probe      time.Duration                     // pause between tries when parked, until Close; 300 s
 	Proof      time.Duration                     // a session that lives so long has proven itself; 180 s
 	MaxWait    time.Duration                     // longest time that a call waits in backoff for a try to begin; 5 s
 

@@ -248,6 +248,9 @@ func (g *guard) failure(ctx context.Context, err error) error {
 		e.Remedy = "this is a fault in the tool's own code"
 	case e.Kind == KindTool:
 		return &ToolError{Tool: tool, Err: err, Result: textResult(err.Error())}
+	case e.Kind == KindUnknownTool:
+		e.MayHaveRun = false
+		e.Remedy = "its source no longer has it; refresh the source and resolve the name again"
 	case e.Kind == KindBadArguments, e.Kind == KindDenied, e.Kind == KindUnavailable, errors.Is(err, ErrNotReached):
 		e.MayHaveRun = false
 	case e.Kind == KindTimeout && ctx.Err() == nil:
