@@ -104,6 +104,12 @@ func TestBridgeLadder(t *testing.T) {
 				sleep(10 * sec)
 			},
 			[]float64{0, 1, 3, 7, 307, 308, 309}, StateReady},
+		{"R-05 a drop of a session that had proven itself is none of the five that may drop unproven", []bridgeDial{dialOK, dialDrop, dialDrop, dialDrop, dialDrop, dialDrop, dialOK},
+			func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
+				mustDo(t, b)
+				d.session(0).die(errDropped)
+			},
+			[]float64{0, 0, 0, 0, 0, 0, 0}, StateReady},
 		{"permanent error parks at once", []bridgeDial{dialErr(fmt.Errorf("not found: %w", ErrPermanent))},
 			func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) { sleep(301 * sec) },
 			[]float64{0, 300}, StateParked},

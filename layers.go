@@ -57,7 +57,8 @@ type layer struct {
 	since       time.Time
 	stale       bool   // it announced a change that was not taken in
 	started     uint64 // listings begun
-	applied     uint64 // the latest listing that was taken in
+	applied     uint64 // the latest listing that was taken in, good or not
+	good        uint64 // the latest good one
 	removed     bool
 	relisting   bool // the background worker is there
 	again       bool // another change came meanwhile
@@ -223,7 +224,6 @@ type listing struct {
 	problems []error
 	texts    []string // of the problems
 	err      error
-	late     bool // it came after its caller had left
 
 	unavailable bool // err says that the source cannot contribute tools now
 }
@@ -252,7 +252,7 @@ func (tb *Toolbox) discover(ctx context.Context, l *layer, before ...func(*layer
 			if settled.CompareAndSwap(false, true) {
 				done <- found
 			} else if found.err == nil {
-				found.number, found.late = number, true
+				found.number = number
 				tb.late(l, found)
 			}
 		}()
@@ -362,11 +362,17 @@ func (tb *Toolbox) apply(layers []*layer, found []listing) []error {
 		if f.err != nil {
 			errs = append(errs, sourceError(l.name, "discover", f.err))
 		}
-		late := f.late && f.number == l.applied && l.err != nil
-		if l.removed || f.number <= l.applied && !late {
+		newest := l.good // of those that it may not replace: a failed one is no reason to drop a good one
+		if f.err != nil {
+			newest = l.applied
+		}
+		if l.removed || f.number <= newest {
 			continue // an older listing never replaces a newer one
 		}
-		l.applied = f.number
+		l.applied = max(l.applied, f.number)
+		if f.err == nil {
+			l.good = f.number
+		}
 		notes = append(notes, tb.takeLocked(l, f)...)
 	}
 	after := tb.mergeLocked()
@@ -504,8 +510,9 @@ func (tb *Toolbox) relist(l *layer) {
 func (tb *Toolbox) Refresh(ctx context.Context, source string) error {
 	tb.mu.Lock()
 	l := tb.layerLocked(source)
+	var again bool
 	if l != nil {
-		l.again = false
+		again, l.again = l.again, false // unless it fails
 	}
 	closed := tb.closed.Load()
 	tb.mu.Unlock()
@@ -520,7 +527,11 @@ func (tb *Toolbox) Refresh(ctx context.Context, source string) error {
 	case l == nil:
 		return &SourceError{Source: source, Op: "refresh", Err: ErrUnknownSource}
 	}
-	return errors.Join(tb.apply([]*layer{l}, []listing{tb.discover(ctx, l)})...)
+	err := errors.Join(tb.apply([]*layer{l}, []listing{tb.discover(ctx, l)})...)
+	if err != nil && again {
+		tb.changed(l)
+	}
+	return err
 }
 
 // Remove detaches a source and closes it, unless its layer is Shared, within Options.CloseBound. Its names go

@@ -197,3 +197,115 @@ func TestListChanged(t *testing.T) {
 		})
 	}
 }
+
+// Listings of one source that overlap.
+func TestOverlappingListings(t *testing.T) {
+	ctx := context.Background()
+	// held has every listing wait until its channel is closed, or for its context.
+	held := func(f *fake) (next func() chan struct{}) {
+		var waits []chan struct{}
+		i := 0
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.before = func(ctx context.Context) {
+			f.mu.Lock()
+			for len(waits) <= i {
+				waits = append(waits, make(chan struct{}))
+			}
+			c := waits[i]
+			i++
+			f.mu.Unlock()
+			select {
+			case <-c:
+			case <-ctx.Done():
+			}
+		}
+		given := 0
+		return func() chan struct{} {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			for len(waits) <= given {
+				waits = append(waits, make(chan struct{}))
+			}
+			given++
+			return waits[given-1]
+		}
+	}
+	short := func() (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, time.Second) }
+
+	t.Run("a refresh that fails does not cost the first listing", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := tools("s", "a")
+			next := held(f)
+			tb := newBox(t, nil)
+			added := make(chan error, 1)
+			go func() { added <- tb.Add(ctx, at(f, 1)) }()
+			synctest.Wait()
+			c, cancel := short()
+			defer cancel()
+			if err := tb.Refresh(c, "s"); !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatal(err)
+			}
+			close(next())
+			if err := <-added; err != nil {
+				t.Fatal(err)
+			}
+			wantText(t, "tools", names(tb.Tools()), "a")
+			if st := tb.Sources()[0]; st.Err != nil || st.Tools != 1 {
+				t.Errorf("%+v", st)
+			}
+		})
+	})
+	t.Run("nor the change that was announced before it", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := tools("s", "a")
+			tb := newBox(t, nil)
+			add(t, tb, at(f, 1))
+			next := held(f)
+			f.tell() // the worker lists, and has not seen yet what comes now
+			synctest.Wait()
+			first := next()
+			f.tell()
+			c, cancel := short()
+			defer cancel()
+			if err := tb.Refresh(c, "s"); !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatal(err)
+			}
+			next()
+			close(next()) // the listing that has to come
+			close(first)
+			synctest.Wait()
+			f.mu.Lock()
+			discovers := f.discovers
+			f.mu.Unlock()
+			wantText(t, "listings", discovers, 4)
+			if st := tb.Sources()[0]; st.Stale || st.Err != nil {
+				t.Errorf("%+v", st)
+			}
+		})
+	})
+	t.Run("a listing that failed late does not hide one that was good", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := tools("s", "a")
+			tb := newBox(t, nil)
+			add(t, tb, at(f, 1))
+			next := held(f)
+			c, cancel := short()
+			defer cancel()
+			old := make(chan error, 1)
+			go func() { old <- tb.Refresh(c, "s") }()
+			synctest.Wait()
+			next()
+			close(next())
+			if err := tb.Refresh(ctx, "s"); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-old; err == nil {
+				t.Fatal("it should have failed")
+			}
+			if st := tb.Sources()[0]; st.Err != nil {
+				t.Errorf("%+v", st)
+			}
+		})
+	})
+}

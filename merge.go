@@ -146,12 +146,10 @@ func (tb *Toolbox) publishLocked(old, next *snapshot, change Change, logs func()
 	for child := range tb.children { // also when only a layer without tools of everybody's came or went
 		child.parentChanged()
 	}
-	return func() {
-		logs()
-		if tb.parent != nil {
-			tb.parent.postFromUser(privatePart(change, old, next))
-		}
+	if tb.parent != nil {
+		tb.parent.postFromUser(privatePart(change, old, next))
 	}
+	return logs
 }
 
 // registerLocked takes in a layer of one tool, with a whole merge only where it takes one. tb.mu is held.
