@@ -3,6 +3,7 @@ package toolsource
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
 	"strings"
@@ -216,6 +217,20 @@ func TestBridgeSessionLost(t *testing.T) {
 		inBubble(t, BridgeOptions{}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
 			timed(t.Context(), b, CallOptions{Replay: ReplayAlways}, diesMid(ErrSessionLost)).wantErr(t, KindUnavailable, true, sec)
 		}, dialOK, dialErr(ErrPermanent))
+	})
+	t.Run("X-03 the call learns it first, and the session says nothing", func(t *testing.T) {
+		inBubble(t, BridgeOptions{}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
+			other := async(t.Context(), b, CallOptions{}, mute)
+			synctest.Wait()
+			var runs atomic.Int32
+			timed(t.Context(), b, CallOptions{Replay: ReplayUntilSent}, writes(&runs, func(context.Context, *bridgeSession) (int, error) {
+				return 0, fmt.Errorf("%w: write: broken pipe", ErrSessionLost)
+			})).wantErr(t, KindSessionLost, true, 0)
+			(<-other).wantErr(t, KindSessionLost, true, settle)
+			if st := wantState(t, b, StateReady); st.Epoch != 2 || runs.Load() != 1 || d.session(0).closed() != 1 {
+				t.Errorf("%+v, %d runs, closed %d times", st, runs.Load(), d.session(0).closed())
+			}
+		})
 	})
 	t.Run("X-01 dead before the call", func(t *testing.T) {
 		inBubble(t, BridgeOptions{}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
