@@ -110,6 +110,16 @@ func TestBridgeLadder(t *testing.T) {
 				d.session(0).die(errDropped)
 			},
 			[]float64{0, 0, 0, 0, 0, 0, 0}, StateReady},
+		{"R-13 a proof gives all the tries back", []bridgeDial{dialOK, down, down, down, down, dialOK, down, down, down, down, down, dialOK},
+			func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
+				mustDo(t, b)
+				d.session(0).die(errDropped)
+				sleep(20 * sec)
+				mustDo(t, b)
+				d.session(5).die(errDropped)
+				sleep(40 * sec)
+			},
+			[]float64{0, 0, 1, 3, 7, 15, 20, 21, 23, 27, 35, 51}, StateReady},
 		{"permanent error parks at once", []bridgeDial{dialErr(fmt.Errorf("not found: %w", ErrPermanent))},
 			func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) { sleep(301 * sec) },
 			[]float64{0, 300}, StateParked},
