@@ -306,3 +306,66 @@ func TestHeaderNamesAreEqualWhateverTheirCase(t *testing.T) {
 	}
 	mustNote(t, f, "a", "headers.authorization", Ignored, "Authorization")
 }
+
+// Values that a program would run a command for, or fill in for each of its users, are not sent as they are.
+func TestValuesThatOnlyTheProgramKnows(t *testing.T) {
+	f := parse(t, "librechat.yaml", "mcpServers:\n  a: { type: sse, url: 'http://h', headers: { X: '{{LIBRECHAT_USER_ID}}' } }\n  b: { command: x, args: ['{{a}}'] }\n  c: { command: x, args: ['{{'] }\n", nil)
+	if len(f.Entries) != 1 || f.Entries[0].ID != "c" {
+		t.Errorf("%v\n%s", f.Entries, report(f))
+	}
+	mustNote(t, f, "a", "headers.X", Refused, "each user")
+	f = parse(t, "crush.json", `{"mcp":{"a":{"type":"stdio","command":"$(which x)"},"b":{"type":"stdio","command":"x","env":{"K":"a$(cat k)"}},"c":{"type":"stdio","command":"x"}}}`, nil)
+	if len(f.Entries) != 1 || f.Entries[0].ID != "c" {
+		t.Errorf("%v\n%s", f.Entries, report(f))
+	}
+}
+
+// Only what a program expands is looked at as a variable; the rest is reported.
+func TestForeignVariables(t *testing.T) {
+	for _, row := range []struct {
+		format, value string
+		want          bool
+	}{
+		{"claude-desktop", "${TOKEN}", true}, {"claude-code", "${TOKEN}", false}, {"claude-code", "${env:TOKEN}", true}, {"claude-code", "{env:TOKEN}", true},
+		{"cursor", "${TOKEN}", true}, {"cursor", "${env:TOKEN}", false}, {"cursor", "plain $5 text", false}, {"gemini", "%TOKEN%", true}, {"gemini", "$TOKEN", false},
+	} {
+		f := parse(t, "x.json", fmt.Sprintf(`{"mcpServers":{"a":{"command":"x","env":{"K":%q}}}}`, row.value), &Options{Format: row.format})
+		if got := noted(f, "a", "env.K", Taken, "looks like a variable"); got != row.want {
+			t.Errorf("%s: %s is foreign: %v", row.format, row.value, got)
+		}
+		if strings.Contains(report(f), row.value) {
+			t.Errorf("the note shows the value: %s", report(f))
+		}
+	}
+	f := parse(t, "x.json", `{"mcpServers":{"a":{"command":"x","args":["${DEMO}"]}}}`, &Options{Format: "copilot"})
+	g := parse(t, "x.json", `{"mcpServers":{"a":{"type":"http","url":"http://h/${DEMO}"}}}`, &Options{Format: "copilot"}) // not expanded in addresses
+	if noted(f, "a", "args[0]", Taken) || !noted(g, "a", "url", Taken, "variable") {
+		t.Error(report(f), report(g))
+	}
+}
+
+// An entry of the user's own file is replaced by one of the project, and only by one of this project.
+func TestClaudeProjects(t *testing.T) {
+	data, err := os.ReadFile("testdata/formats/claude-code-user.claude.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := func(workspace string) map[string]string {
+		f := parse(t, "/home/u/.claude.json", string(data), &Options{Workspace: workspace})
+		out := map[string]string{}
+		for _, e := range f.Entries {
+			out[e.ID] = e.Command + strings.Join(e.Args, " ")
+		}
+		return out
+	}
+	for workspace, want := range map[string]map[string]string{
+		"":            {"notes": "demo-notes", "search": ""},
+		"/srv/demo/":  {"notes": "demo-notes--project", "search": "", "db": "demo-db"},
+		"/srv/other":  {"notes": "demo-notes", "search": "", "secretive": "demo-other"},
+		"/srv/demo/x": {"notes": "demo-notes", "search": ""},
+	} {
+		if d := cmp.Diff(want, commands(workspace)); d != "" {
+			t.Errorf("%s: %s", workspace, d)
+		}
+	}
+}

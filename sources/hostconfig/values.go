@@ -41,15 +41,6 @@ func (s *server) must(v val) string {
 	return t
 }
 
-// may reads text whose loss costs only the field.
-func (s *server) may(v val) string {
-	t, ok := s.text(v)
-	if !ok {
-		s.refuse(v.key, "want text, not "+a(v.node.Kind), "", v.line)
-	}
-	return t
-}
-
 // texts reads a list without which the server would be another.
 func (s *server) texts(v val, remedy string) ([]string, bool) {
 	if v.node.Kind != hostdoc.List {
