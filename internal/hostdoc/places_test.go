@@ -280,8 +280,8 @@ func servers(syntax Syntax, n int) string {
 // both measurements are of one length, and it is the processor's time, so that other work on the machine weighs
 // little and on both alike.
 func TestTimeIsLinear(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
+	if testing.Short() || raceEnabled {
+		t.Skip("measures time")
 	}
 	took := func(syntax Syntax, data []byte, times int) time.Duration {
 		runtime.GC()
@@ -322,19 +322,30 @@ func TestTOMLFaults(t *testing.T) {
 	}
 }
 
-func TestRealFile(t *testing.T) {
-	data, err := os.ReadFile("testdata/windows.mcp.json")
-	if err != nil {
-		t.Fatal(err)
+func TestRealFiles(t *testing.T) {
+	read := func(name string) *Node {
+		data, err := os.ReadFile("testdata/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := must(t, JSON, string(data))
+		if d.Notes != nil {
+			t.Errorf("%s: %v", name, notes(d))
+		}
+		return d.Root.Get("mcpServers")
 	}
-	root := must(t, JSON, string(data)).Root
-	for path, want := range map[string]string{
+	windows := read("windows.mcp.json")
+	for server, want := range map[string]string{
 		"cmd-wrapper": `['/c' 'npx' '-y' 'demo-mcp' 'C:\data dir\x.db']`,
 		"spaced-exe":  `['C:\Users\demo\server.js']`,
 		"tilde":       `['~/data' '%APPDATA%\x']`,
 	} {
-		if got := flat(root.Get("mcpServers").Get(path).Get("args")); got != want {
-			t.Errorf("%s: %s, want %s", path, got, want)
+		if got := flat(windows.Get(server).Get("args")); got != want {
+			t.Errorf("%s: %s, want %s", server, got, want)
 		}
+	}
+	want := `{a:{command:'demo' args:['http://not-a-comment/x' '/* not a comment */' 'a"//b']} b:{url:'http://127.0.0.1:9/mcp'}}`
+	if got := flat(read("jsonc.mcp.json")); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

@@ -76,6 +76,7 @@ type File struct {
 	Entries []Entry
 	Report  []Note
 	Inputs  []Input // what Options.Input may be asked for
+	Sum     string  // SHA-256 of the content, in hex
 }
 
 // Note is one line of a report.

@@ -1,6 +1,7 @@
 package hostconfig
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +18,7 @@ import (
 // is a *Problem, for a file that is not of its syntax, too large or no text, for a format that is not known,
 // and for a named format that the file has no servers of. An empty file, and one without servers, is a note.
 func Parse(name string, data []byte, opts *Options) (*File, error) {
-	r := &reader{file: &File{Name: name}}
+	r := &reader{file: &File{Name: name, Sum: fmt.Sprintf("%x", sha256.Sum256(data))}}
 	if opts != nil {
 		r.opts = *opts
 	}
@@ -48,15 +49,10 @@ func Read(file string, opts *Options) (*File, error) {
 	problem := func(err error, msg, hint string) error {
 		return (&Problem{File: file, Message: msg, Hint: hint, Severity: tomldoc.SeverityError}).Because(err)
 	}
-	f, err := os.Open(file)
-	if errors.Is(err, fs.ErrNotExist) {
+	st, err := os.Stat(file) // before it is opened: that of a pipe waits for a writer
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, problem(err, "no such file", "check the path")
-	}
-	if err != nil {
-		return nil, problem(err, "cannot be read: "+cause(err), "")
-	}
-	defer f.Close()
-	switch st, err := f.Stat(); {
 	case err != nil:
 		return nil, problem(err, "cannot be read: "+cause(err), "")
 	case st.IsDir():
@@ -64,6 +60,11 @@ func Read(file string, opts *Options) (*File, error) {
 	case !st.Mode().IsRegular():
 		return nil, problem(nil, "is not a regular file", "name a file")
 	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, problem(err, "cannot be read: "+cause(err), "")
+	}
+	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, hostdoc.MaxFile+1))
 	if err != nil {
 		return nil, problem(err, "cannot be read: "+cause(err), "")
