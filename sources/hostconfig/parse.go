@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"strings"
 
 	"github.com/toolsource/toolsource/internal/hostdoc"
@@ -45,11 +44,11 @@ func Parse(name string, data []byte, opts *Options) (*File, error) {
 }
 
 // Read reads a file. A file that is missing, a folder or too large is a *Problem, as with Parse.
-func Read(file string, opts *Options) (*File, error) {
+func Read(path string, opts *Options) (*File, error) {
 	problem := func(err error, msg, hint string) error {
-		return (&Problem{File: file, Message: msg, Hint: hint, Severity: tomldoc.SeverityError}).Because(err)
+		return (&Problem{File: path, Message: msg, Hint: hint, Severity: tomldoc.SeverityError}).Because(err)
 	}
-	st, err := os.Stat(file) // before it is opened: that of a pipe waits for a writer
+	st, err := os.Stat(path) // before it is opened: that of a pipe waits for a writer
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, problem(err, "no such file", "check the path")
@@ -60,7 +59,7 @@ func Read(file string, opts *Options) (*File, error) {
 	case !st.Mode().IsRegular():
 		return nil, problem(nil, "is not a regular file", "name a file")
 	}
-	f, err := os.Open(file)
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, problem(err, "cannot be read: "+cause(err), "")
 	}
@@ -69,7 +68,7 @@ func Read(file string, opts *Options) (*File, error) {
 	if err != nil {
 		return nil, problem(err, "cannot be read: "+cause(err), "")
 	}
-	return Parse(file, data, opts)
+	return Parse(path, data, opts)
 }
 
 // cause is an error without the path that is named already.
@@ -149,8 +148,7 @@ func (r *reader) all(d *dialect, doc *hostdoc.Doc) error {
 	switch {
 	case servers == nil && projects:
 	case servers == nil && d.isOne(root):
-		id := path.Base(slashes(r.file.Name))
-		if e, ok := r.read(d, strings.TrimSuffix(id, path.Ext(id)), root.Line, root); ok {
+		if e, ok := r.read(d, stem(r.file.Name), root.Line, root); ok {
 			r.entries = append(r.entries, e)
 		}
 	case servers == nil && len(root.Members) == 0 && root.Kind == hostdoc.Map:
