@@ -149,3 +149,19 @@ func TestMergeShowsNoValue(t *testing.T) {
 		t.Error(all)
 	}
 }
+
+// Many patterns are not compared pair by pair: what both lists have is allowed, and the rest is not.
+func TestMergeOfManyPatterns(t *testing.T) {
+	many := func(name string) []string {
+		out := []string{"both", "both_*"}
+		for i := range 20_000 {
+			out = append(out, fmt.Sprintf("%s%d*", name, i))
+		}
+		return out
+	}
+	a, b := Entry{ID: "s", Allow: many("a"), Deny: many("x")}, Entry{ID: "s", Allow: many("b"), Deny: many("y")}
+	merged, notes := Merge([]*File{{Entries: []Entry{a}}, {Entries: []Entry{b}}})
+	if !slices.Equal(merged[0].Allow, []string{"both", "both_*"}) || len(merged[0].Deny) != 40_002 || !strings.Contains(lines(notes), "too many") {
+		t.Error(merged[0].Allow, len(merged[0].Deny))
+	}
+}

@@ -406,3 +406,19 @@ func TestContinueSingleServer(t *testing.T) {
 		t.Error(f.Format, e.Transport)
 	}
 }
+
+// Patterns times servers are bounded: beyond it nothing is allowed, rather than something not denied.
+func TestManyOpencodePatterns(t *testing.T) {
+	var servers, tools []string
+	for i := range 400 {
+		servers = append(servers, fmt.Sprintf(`"s%d":{"type":"local","command":["x"]}`, i))
+		tools = append(tools, fmt.Sprintf(`"*%d":false`, i))
+	}
+	f := parse(t, "opencode.json", `{"mcp":{`+strings.Join(servers, ",")+`},"tools":{`+strings.Join(tools, ",")+`}}`, nil)
+	for _, e := range f.Entries {
+		if !slices.Equal(e.Deny, []string{"*"}) || e.Allow != nil {
+			t.Fatal(e.Deny, e.Allow)
+		}
+	}
+	mustNote(t, f, "", "tools", Refused, "too many")
+}
