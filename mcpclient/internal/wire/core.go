@@ -37,7 +37,6 @@ type core struct {
 	opts  Options
 	calls calls
 	noise noise
-	texts sync.Pool    // *textBuf
 	asked atomic.Int64 // requests of the peer that wait for their answers
 	late  atomic.Int64 // replies to calls that were given up, or never made
 	// greeted is called with the result of initialize or discover before the SDK sees it. nil: nobody is
@@ -98,8 +97,10 @@ type outgoing struct {
 	buf    *textBuf
 }
 
-// textBuf is a text that may be used again once it has left.
+// textBuf is a text that may be used again once it has left, by any connection.
 type textBuf struct{ b []byte }
+
+var texts = sync.Pool{New: func() any { return new(textBuf) }}
 
 // largeArgs is from how many bytes on arguments are not copied into a text that is used once only.
 const largeArgs = 16 << 10
@@ -111,10 +112,7 @@ func (c *core) room(n int) *textBuf {
 	if !c.reuses {
 		return &textBuf{make([]byte, 0, n)}
 	}
-	t, _ := c.texts.Get().(*textBuf)
-	if t == nil {
-		t = new(textBuf)
-	}
+	t := texts.Get().(*textBuf)
 	if cap(t.b) < n {
 		t.b = make([]byte, 0, n)
 	}
@@ -124,7 +122,7 @@ func (c *core) room(n int) *textBuf {
 // left takes the text of a message back of which every byte has left.
 func (c *core) left(out outgoing) {
 	if out.buf != nil && cap(out.buf.b) <= maxReuse {
-		c.texts.Put(out.buf)
+		texts.Put(out.buf)
 	}
 }
 

@@ -396,7 +396,7 @@ func (b *httpBase) shut(cause error) {
 
 // leave tells the server that the session is over, unless it said so itself, and waits for what is ours.
 func (b *httpBase) leave(lost bool) {
-	defer close(b.gone)
+	defer b.vanish()
 	if !lost && b.SessionID() != "" {
 		b.sayGoodbye()
 	}
@@ -420,7 +420,7 @@ func (b *httpBase) sayGoodbye() {
 	}
 }
 
-func bufioReader() *bufio.Reader { return bufio.NewReaderSize(nil, firstBuffer) }
+func bufioReader() *bufio.Reader { return bufio.NewReaderSize(nil, smallPage) }
 
 func newRequest(ctx context.Context, o order, h http.Header) *http.Request {
 	host := h.Get("Host")

@@ -8,18 +8,17 @@ import (
 // life is the end of a connection, which comes once.
 type life struct {
 	done chan struct{} // closed when the connection has ended
-	gone chan struct{} // closed when nothing of it is left
 
 	wg sync.WaitGroup // of the goroutines that spawn started
 
 	mu    sync.Mutex
 	ended bool
+	empty bool // nothing of it is left
 	err   error
+	gone  chan struct{} // closed then; nil: nobody waits for that yet
 }
 
-func newLife() life {
-	return life{done: make(chan struct{}), gone: make(chan struct{})}
-}
+func newLife() life { return life{done: make(chan struct{})} }
 
 // end reports whether this is the end: of several only the first is, and its cause stays.
 func (l *life) end(err error) bool {
@@ -43,15 +42,30 @@ func (l *life) Err() error {
 	return l.err
 }
 
+// vanish says that nothing of the connection is left.
+func (l *life) vanish() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.empty = true
+	if l.gone != nil {
+		close(l.gone)
+	}
+}
+
 // Gone implements Conn.
 func (l *life) Gone(ctx context.Context) error {
-	select {
-	case <-l.gone:
+	l.mu.Lock()
+	empty := l.empty
+	if l.gone == nil && !empty {
+		l.gone = make(chan struct{})
+	}
+	gone := l.gone
+	l.mu.Unlock()
+	if empty {
 		return nil
-	default:
 	}
 	select {
-	case <-l.gone:
+	case <-gone:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

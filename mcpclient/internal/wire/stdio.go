@@ -149,7 +149,7 @@ func (e *ExitError) Error() string {
 }
 
 // stdioConn is a connection to a child. The SDK's reading goroutine reads the pipe itself; goroutines of
-// ours are one that watches the child, one that drains its standard error, and one that writes while lines
+// ours are one that waits for the child, one that drains its standard error, and one that writes while lines
 // wait.
 type stdioConn struct {
 	*core
@@ -158,17 +158,16 @@ type stdioConn struct {
 	w       lineWriter
 	lines   lineReader
 	backlog []jsonrpc.Message // of a batch; the reading goroutine's own
-	eof     chan struct{}     // closed when nothing more will be read
-	eofOnce sync.Once
-	failing bool // a write failed and the connection is about to end; under life's mu
+	failing bool              // a write failed and the connection is about to end; under life's mu
 }
 
 func newStdioConn(proc *procgroup.Process, o Options) *stdioConn {
-	c := &stdioConn{core: newCore(o), life: newLife(), proc: proc, eof: make(chan struct{})}
+	c := &stdioConn{core: newCore(o), life: newLife(), proc: proc}
 	c.reuses = true
 	c.w.f = proc.Stdin
-	c.lines = lineReader{r: proc.Stdout, max: c.opts.MaxMessage}
-	c.spawn(c.watch)
+	c.lines.max = c.opts.MaxMessage
+	c.lines.reads(proc.Stdout)
+	proc.OnExit(func() { c.spawn(c.exited) })
 	return c
 }
 
@@ -232,7 +231,6 @@ func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 		}
 		line, long, err := c.lines.next()
 		if err != nil {
-			c.eofOnce.Do(func() { close(c.eof) })
 			c.finish("closed its standard output")
 			if err := c.Err(); err != nil {
 				return nil, err
@@ -248,7 +246,7 @@ func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 		case line[0] == '[':
 			c.batch(line)
 		default:
-			msg, _, err = c.receive(line, nil, false)
+			msg, _, err = c.receive(line, nil, c.lines.own)
 			if msg == nil {
 				c.unusable(line, err)
 			}
@@ -287,23 +285,17 @@ func (c *stdioConn) tooLong(head []byte) jsonrpc.Message {
 	return msg
 }
 
-// watch ends the connection when the child ends, even if others hold its pipe.
-func (c *stdioConn) watch() {
-	select {
-	case <-c.proc.Done():
-	case <-c.done:
-		return
-	}
+// exited ends the connection of a child that has ended, even if others hold its pipe. Whoever reads is given a
+// moment to find the pipe's end, which ends the connection as well.
+func (c *stdioConn) exited() {
 	_ = c.proc.Stdout.SetReadDeadline(time.Now().Add(drainTime))
 	t := time.NewTimer(drainTime + drainTime/2) // for the case that nobody reads, or that there are no deadlines
 	defer t.Stop()
 	select {
-	case <-c.eof:
 	case <-t.C:
+		c.finish("ended")
 	case <-c.done:
-		return
 	}
-	c.finish("ended")
 }
 
 // finish ends the connection with the reason that the child's end gives, if there is one soon.
@@ -357,7 +349,7 @@ var errClosed = errors.New("wire: the connection is closed")
 
 // reap ends the child and all that belongs to it, and then waits for our own goroutines.
 func (c *stdioConn) reap() {
-	defer close(c.gone)
+	defer c.vanish()
 	if err := c.proc.Stop(context.Background(), c.opts.CloseBound); err != nil {
 		c.opts.Logger.Warn("the server's processes did not all end", "err", redactError(err, c.opts.Redact))
 	}
