@@ -90,11 +90,36 @@ func (e *rejected) Unwrap() []error { return e.chain[:] }
 // outgoing is a message that is ready to go. A request is in the table of calls already, so that its reply
 // cannot come too early: whoever fails to send it takes it out again.
 type outgoing struct {
-	text   []byte    // with room for a line end
-	rest   [2][]byte // what follows: large arguments that are not copied, and what comes after them
-	method string    // "" for a reply
-	call   *call     // nil for notifications and replies
+	text   parts
+	method string // "" for a reply
+	call   *call  // nil for notifications and replies
 	buf    *textBuf
+}
+
+// parts are a text: its beginning, large arguments that are not copied, and what comes after them. The last
+// two may be empty.
+type parts [3][]byte
+
+func (p *parts) size() int { return len(p[0]) + len(p[1]) + len(p[2]) }
+
+// from is what is left of the part that byte off lies in; at the end it is empty.
+func (p *parts) from(off int) []byte {
+	for _, b := range p {
+		if off < len(b) {
+			return b[off:]
+		}
+		off -= len(b)
+	}
+	return nil
+}
+
+// endLine puts a line end behind the last part.
+func (p *parts) endLine() {
+	last := 0
+	if len(p[1]) > 0 {
+		last = 2
+	}
+	p[last] = append(p[last], '\n')
 }
 
 // textBuf is a text that may be used again once it has left, by any connection.
@@ -102,7 +127,7 @@ type textBuf struct{ b []byte }
 
 var texts = sync.Pool{New: func() any { return new(textBuf) }}
 
-// largeArgs is from how many bytes on arguments are not copied into a text that is used once only.
+// largeArgs is from how many bytes on arguments are not copied into a text.
 const largeArgs = 16 << 10
 
 const maxReuse = 4 << 20 // bytes of a buffer that is kept for the next message
@@ -148,7 +173,7 @@ func (c *core) prepare(ctx context.Context, msg jsonrpc.Message) (outgoing, erro
 	req, ok := msg.(*jsonrpc.Request)
 	if !ok {
 		text, err := jsonrpc.EncodeMessage(msg)
-		return outgoing{text: text}, err
+		return outgoing{text: parts{text}}, err
 	}
 	if req.Method == methodCancelled {
 		if err := c.cancelled(req.Params); err != nil {
@@ -175,15 +200,15 @@ func (c *core) prepare(ctx context.Context, msg jsonrpc.Message) (outgoing, erro
 		out.call = &call{id: req.ID, num: num, method: req.Method, slot: slot}
 		c.calls.add(out.call)
 	}
-	if !c.reuses && len(params.args) > largeArgs && (params.token == "" || params.at <= params.place.start) {
-		out.rest[0] = params.args
+	if len(params.args) > largeArgs && (params.token == "" || params.at <= params.place.start) {
+		out.text[1] = params.args
 		params.args = nil
 	}
 	out.buf = c.room(params.size() + len(req.Method) + 72)
 	text, cut := appendRequest(out.buf.b[:0], req, params)
-	out.buf.b, out.text = text, text
-	if out.rest[0] != nil {
-		out.text, out.rest[1] = text[:cut], text[cut:]
+	out.buf.b, out.text[0] = text, text
+	if out.text[1] != nil {
+		out.text[0], out.text[2] = text[:cut], text[cut:]
 	}
 	return out, nil
 }

@@ -89,7 +89,7 @@ func (c *httpConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err != nil {
 		return reject(err)
 	}
-	o := order{method: http.MethodPost, url: c.url, text: out.text, rest: out.rest, accept: acceptBoth}
+	o := order{method: http.MethodPost, url: c.url, text: out.text, accept: acceptBoth}
 	if req, ok := msg.(*jsonrpc.Request); ok {
 		o.mirror = c.mirror(req, out.slot())
 	}

@@ -203,8 +203,8 @@ func (l *lineReader) rest() {
 	}
 }
 
-// makeRoom leaves free space at the end of the page. A line that does not fit into one goes on in a large
-// one.
+// makeRoom leaves free space at the end of the page. From a small page that is full what is left of it goes
+// into a large one: there is much to read. A line that fills a large one goes on in the next.
 func (l *lineReader) makeRoom() {
 	if l.page == nil {
 		l.page = l.takePage()
@@ -214,8 +214,11 @@ func (l *lineReader) makeRoom() {
 	case l.start == l.end:
 		l.start, l.seen, l.end = 0, 0, 0
 	case l.end < len(b):
-	case l.start >= len(b)/2:
-		l.end = copy(b, b[l.start:l.end])
+	case l.start >= len(b)/2 || len(b) < largePage:
+		if len(b) < largePage {
+			l.page = largePages.Get().(*page)
+		}
+		l.end = copy(l.page.b, b[l.start:l.end])
 		l.seen, l.start = l.seen-l.start, 0
 	default:
 		if len(l.full) == 0 {

@@ -97,8 +97,8 @@ func TestLineBufferGrowsAndShrinks(t *testing.T) {
 
 // Lines of all lengths around a page's, after others that lie before them in the page, come out whole.
 func TestLinesAcrossPages(t *testing.T) {
-	for _, before := range []int{0, 1, 2000, smallPage - 1} {
-		for _, size := range []int{smallPage - 1, smallPage, smallPage + 1, smallPage + largePage - 1, smallPage + largePage, 3 * largePage} {
+	for _, before := range []int{0, 1, 2000, smallPage - 1, largePage / 2} {
+		for _, size := range []int{smallPage - 1, smallPage, smallPage + 1, largePage - 1, largePage, largePage + 1, 2*largePage - 1, 2 * largePage, 3 * largePage} {
 			a, b := strings.Repeat("a", before), strings.Repeat("b", size)
 			for _, r := range []io.Reader{strings.NewReader(a + "\n" + b + "\nc"), iotest.HalfReader(strings.NewReader(a + "\n" + b + "\nc"))} {
 				got := strings.Join(readLines(t, r, 1<<20), "\n")

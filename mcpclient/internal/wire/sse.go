@@ -215,7 +215,7 @@ func (c *sseConn) ask(ctx context.Context, out outgoing) error {
 }
 
 func (c *sseConn) post(ctx context.Context, f *flight, out outgoing) error {
-	o := order{method: http.MethodPost, url: c.endpoint, text: out.text, rest: out.rest}
+	o := order{method: http.MethodPost, url: c.endpoint, text: out.text}
 	resp, err := c.do(ctx, f, o)
 	if err != nil {
 		return err

@@ -164,7 +164,7 @@ type stdioConn struct {
 func newStdioConn(proc *procgroup.Process, o Options) *stdioConn {
 	c := &stdioConn{core: newCore(o), life: newLife(), proc: proc}
 	c.reuses = true
-	c.w.f = proc.Stdin
+	c.w.writes(proc.Stdin)
 	c.lines.max = c.opts.MaxMessage
 	c.lines.reads(proc.Stdout)
 	proc.OnExit(func() { c.spawn(c.exited) })
@@ -193,7 +193,8 @@ func (c *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err != nil {
 		return reject(err)
 	}
-	err = c.w.write(ctx, append(out.text, '\n'), out.slot())
+	out.text.endLine()
+	err = c.w.write(ctx, out.text, out.slot())
 	if err == nil {
 		c.left(out)
 		return nil
