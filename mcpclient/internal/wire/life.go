@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"sync"
 )
 
@@ -85,4 +86,36 @@ func (l *life) spawn(f func()) bool {
 		f()
 	}()
 	return true
+}
+
+// made holds the one connection of a transport.
+type made struct {
+	mu   sync.Mutex
+	used bool
+	conn Conn
+}
+
+func (m *made) begin(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.used {
+		return errors.New("wire: a transport connects once only")
+	}
+	m.used = true
+	return nil
+}
+
+func (m *made) set(c Conn) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.conn = c
+}
+
+func (m *made) get() Conn {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.conn
 }

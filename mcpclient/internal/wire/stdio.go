@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -40,44 +39,12 @@ type stdioTransport struct {
 	made made
 }
 
-// made holds the one connection of a transport.
-type made struct {
-	mu   sync.Mutex
-	used bool
-	conn Conn
-}
-
-func (m *made) begin() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.used {
-		return errors.New("wire: a transport connects once only")
-	}
-	m.used = true
-	return nil
-}
-
-func (m *made) set(c Conn) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.conn = c
-}
-
-func (m *made) get() Conn {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.conn
-}
-
 // Conn implements Transport.
 func (t *stdioTransport) Conn() Conn { return t.made.get() }
 
 // Connect starts the child. ctx bounds the start, not the child's life.
 func (t *stdioTransport) Connect(ctx context.Context) (mcp.Connection, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if err := t.made.begin(); err != nil {
+	if err := t.made.begin(ctx); err != nil {
 		return nil, err
 	}
 	path, err := procgroup.LookPath(t.cfg.Command, t.cfg.Env, t.cfg.Dir)

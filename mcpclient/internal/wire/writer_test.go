@@ -47,16 +47,21 @@ func TestWriterFailsInFlight(t *testing.T) {
 	}
 }
 
-// Texts in several parts come out whole, whatever part the pipe has no room for, and in their order.
-func TestPartsLeaveInOrder(t *testing.T) {
+func pipeWriter(t *testing.T) (*os.File, *lineWriter) {
+	t.Helper()
 	r, f, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
-	defer f.Close()
-	var w lineWriter
+	t.Cleanup(func() { _ = r.Close(); _ = f.Close() })
+	w := new(lineWriter)
 	w.writes(f)
+	return r, w
+}
+
+// Texts in several parts come out whole, whatever part the pipe has no room for, and in their order.
+func TestPartsLeaveInOrder(t *testing.T) {
+	r, w := pipeWriter(t)
 	for _, large := range []int{1, largeArgs, 60 << 10, 1 << 20} {
 		args := bytes.Repeat([]byte("a"), large)
 		text := parts{[]byte("<"), args, []byte(">")}
@@ -87,14 +92,7 @@ func TestPartsLeaveInOrder(t *testing.T) {
 
 // A text that was given up when part of it had left is finished, so that the next one begins a line.
 func TestBegunTextIsFinished(t *testing.T) {
-	r, f, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	defer f.Close()
-	var w lineWriter
-	w.writes(f)
+	r, w := pipeWriter(t)
 	text := parts{[]byte("<"), bytes.Repeat([]byte("a"), 1<<20), []byte(">\n")}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
