@@ -100,6 +100,14 @@ func TestCodesThatTheSDKUsesItselfStayApart(t *testing.T) {
 	}
 }
 
+func TestDefaultCap(t *testing.T) {
+	for asked, want := range map[int]int{0: 10 << 20, -1: 10 << 20, 5: 5} {
+		if got := newCore(Options{MaxMessage: asked}).opts.MaxMessage; got != want {
+			t.Errorf("%d is taken as %d, want %d", asked, got, want)
+		}
+	}
+}
+
 // A line that is given up in the moment of a write that finds no room is not begun later.
 func TestLineGivenUpInFlightIsNotBegun(t *testing.T) {
 	s := &Slot{}

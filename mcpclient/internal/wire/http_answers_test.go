@@ -9,6 +9,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -20,18 +22,34 @@ import (
 // Every answer costs at most its own call: the session lives on, unless the server says that it is lost.
 func TestHTTPOddAnswers(t *testing.T) {
 	const ok = `{"content":[{"type":"text","text":"ok"}]}`
+	const declared = "the length"
 	plain := func(status int, ct, body string, h ...string) func(http.ResponseWriter, string) {
 		return func(w http.ResponseWriter, id string) {
+			text := strings.ReplaceAll(body, "ID", id)
 			for i := 0; i < len(h); i += 2 {
 				w.Header().Set(h[i], h[i+1])
+				if h[i+1] == declared {
+					w.Header().Set(h[i], strconv.Itoa(len(text)))
+				}
 			}
 			w.Header().Set("Content-Type", ct)
 			w.WriteHeader(status)
-			_, _ = io.WriteString(w, strings.ReplaceAll(body, "ID", id))
+			_, _ = io.WriteString(w, text)
 		}
 	}
 	sse := func(body string) func(http.ResponseWriter, string) {
 		return func(w http.ResponseWriter, id string) { events(w, strings.ReplaceAll(body, "ID", id)) }
+	}
+	inPieces := func(body string) func(http.ResponseWriter, string) {
+		return func(w http.ResponseWriter, id string) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			for text := strings.ReplaceAll(body, "ID", id); text != ""; {
+				n := min(len(text), 5000)
+				_, _ = io.WriteString(w, text[:n])
+				_ = http.NewResponseController(w).Flush()
+				text = text[n:]
+			}
+		}
 	}
 	reply := `{"jsonrpc":"2.0","id":ID,"result":` + ok + `}`
 	notReached := []error{toolsource.ErrNotReached}
@@ -64,6 +82,9 @@ func TestHTTPOddAnswers(t *testing.T) {
 		{plain(200, "application/json", ``), false, 0, []error{toolsource.ErrProtocol}, toolsource.ErrNotReached, "", false, "empty body"},
 		{plain(200, "application/json", `{"jsonrpc":"2.0","id":ID,`), false, 0, []error{toolsource.ErrProtocol}, nil, "malformed", false, "broken JSON"},
 		{plain(200, "application/json", `{"jsonrpc":"2.0","id":4711,"result":{}}`), false, 0, []error{toolsource.ErrProtocol}, nil, "not a reply", false, "a reply to another call"},
+		{plain(200, "application/json", `{"jsonrpc":"2.0","id":ID,"result":"`+strings.Repeat("x", 70<<10)+`"}`, "Content-Length", declared), false, 0, []error{toolsource.ErrProtocol}, nil, "more than 65536", false, "over the cap, and it says so before"},
+		{inPieces(`data: {"jsonrpc":"2.0","id":ID,"result":"` + strings.Repeat("x", 70<<10) + "\"}\n\n"), false, 0, []error{toolsource.ErrProtocol}, nil, "more than 65536", false, "an event over the cap in pieces"},
+		{sse(strings.Repeat("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":\""+strings.Repeat("x", 10<<10)+"\"}}\n\n", 30) + "data: " + reply + "\n\n"), true, 0, nil, nil, "", false, "many events, none of them over the cap, all together far over it"},
 		{plain(200, "application/json", `"`+strings.Repeat("x", 70<<10)+`"`), false, 0, []error{toolsource.ErrProtocol}, nil, "more than 65536", false, "over the cap"},
 		{sse("data: {\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":\"" + strings.Repeat("x", 70<<10) + "\"}\n\n"), false, 0, []error{toolsource.ErrProtocol}, nil, "more than 65536", false, "an event over the cap"},
 		{plain(200, "text/html", "<!doctype html>\n<title>Login</title>"), false, 200, []error{toolsource.ErrProtocol}, toolsource.ErrNotReached, "<!doctype html>", false, "a login page"},
@@ -87,6 +108,16 @@ func TestHTTPOddAnswers(t *testing.T) {
 		{plain(404, "application/json", `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Session not found"}}`), false, 404, append(notReached, toolsource.ErrSessionLost), nil, "", true, "as the Python SDK says it"},
 		{plain(400, "application/json", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`), false, 400, append(notReached, toolsource.ErrSessionLost), nil, "", true, "as server-everything says it"},
 		{plain(410, "", ""), false, 410, append(notReached, toolsource.ErrSessionLost), nil, "", true, "gone"},
+		{plain(400, "text/plain", "Invalid params: Invalid or expired session"), false, 400, append(notReached, toolsource.ErrSessionLost), nil, "", true, "invalid or expired"},
+		{plain(400, "text/plain", "Session expired"), false, 400, append(notReached, toolsource.ErrSessionLost), nil, "", true, "expired"},
+		{plain(400, "text/plain", "expired session: abc"), false, 400, append(notReached, toolsource.ErrSessionLost), nil, "", true, "which one has expired"},
+		{plain(400, "text/plain", "session not found"), false, 400, append(notReached, toolsource.ErrSessionLost), nil, "", true, "not found"},
+		{plain(400, "text/plain", "Unknown session: abc123"), false, 400, append(notReached, toolsource.ErrSessionLost), nil, "", true, "unknown"},
+
+		{plain(400, "text/plain", "the licence expired"), false, 400, nil, toolsource.ErrSessionLost, "", false, "something else has expired"},
+		{plain(400, "text/plain", "unexpected end of file, connection closed"), false, 400, nil, toolsource.ErrSessionLost, "", false, "words of a broken connection"},
+		{plain(500, "text/plain", "session not found"), false, 500, nil, toolsource.ErrSessionLost, "", false, "a fault of the server, whatever it says"},
+		{plain(200, "application/json", `{"jsonrpc":"2.0","id":ID,"error":{"code":-32602,"message":"Invalid params: Invalid or expired session"}}`), false, 0, nil, toolsource.ErrSessionLost, "expired session", false, "an answer to the call: it may speak of a session of the tool's own"},
 	} {
 		o := newOdd(t)
 		o.on = func(w http.ResponseWriter, _ *http.Request, id string, _ in) { tt.answer(w, id) }
@@ -205,8 +236,8 @@ func TestHTTPRedirects(t *testing.T) {
 		inner := newOdd(t)
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/mcp/" {
-				if r.Header.Get("X-Api-Key") != "k" {
-					t.Error("the header got lost on the way")
+				if r.Header.Get("X-Api-Key") != "k" || r.Header.Get("Authorization") != "Bearer t" || r.Header.Get("Accept") == "" && r.Method == http.MethodPost {
+					t.Errorf("headers got lost on the way: %v", r.Header)
 				}
 				inner.serve(w, r)
 				return
@@ -214,7 +245,7 @@ func TestHTTPRedirects(t *testing.T) {
 			http.Redirect(w, r, tt.to, tt.status)
 		}))
 		cfg := HTTPConfig{URL: srv.URL + "/mcp", Headers: func(context.Context) (http.Header, error) {
-			return http.Header{"X-Api-Key": {"k"}}, nil
+			return http.Header{"X-Api-Key": {"k"}, "Authorization": {"Bearer t"}}, nil
 		}}
 		p, err := connect(t, NewHTTP(cfg, Options{}), legacy, nil)
 		if tt.ok {
@@ -230,5 +261,40 @@ func TestHTTPRedirects(t *testing.T) {
 	}
 	if strayed.Load() != 0 {
 		t.Errorf("%d requests reached the other origin", strayed.Load())
+	}
+}
+
+// What is the same origin, and so gets headers and is followed.
+func TestSameOrigin(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		same bool
+		why  string
+	}{
+		{"https://h/mcp", "https://h/other?x#y", true, "another path"},
+		{"https://h/", "https://H:443/", true, "the same port, said aloud, and other letters"},
+		{"http://h/", "http://h:80/", true, "likewise"},
+		{"https://h/", "https://user:pass@h/", true, "a user is no part of it"},
+		{"https://h:8443/", "https://h/", false, "another port"},
+		{"http://h:8080/", "http://h:8081/", false, "another port"},
+		{"http://h/", "https://h/", false, "another scheme"},
+		{"https://h/", "http://h/", false, "another scheme, less safe"},
+		{"http://h:443/", "https://h:443/", false, "another scheme on the same port"},
+		{"https://h.example/", "https://a.h.example/", false, "a subdomain"},
+		{"https://a.h.example/", "https://h.example/", false, "the domain above"},
+		{"https://h/", "https://h.evil/", false, "a name that begins alike"},
+		{"http://127.0.0.1:1/", "http://localhost:1/", false, "another name of the same machine"},
+	} {
+		a, err := url.Parse(tt.a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := url.Parse(tt.b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sameOrigin(a, b) != tt.same || sameOrigin(b, a) != tt.same {
+			t.Errorf("%s, %s: %s: want %v", tt.a, tt.b, tt.why, tt.same)
+		}
 	}
 }
