@@ -108,6 +108,7 @@ func (tb *Toolbox) mirror() {
 	for i := range originals {
 		o := &originals[i]
 		l := kept[o.l]
+		l.Precedence, l.Order, l.Limit, l.seq = o.copy.Precedence, o.copy.Order, o.copy.Limit, o.copy.seq
 		if !l.private {
 			l.listed, l.listedAt, l.problems, l.err, l.unavailable, l.down, l.since = o.copy.listed, o.copy.listedAt, o.copy.problems, o.copy.err, o.copy.unavailable, o.copy.down, o.copy.since
 			l.listing = tb.reflect(l, o.listing)

@@ -83,18 +83,19 @@ func (tb *Toolbox) Add(ctx context.Context, layers ...Layer) error {
 		}
 		attached = append(attached, l)
 	}
-	found := make([]listing, len(attached))
+	errs = append(errs, tb.apply(attached, tb.discoverAll(ctx, attached))...)
+	return errors.Join(errs...)
+}
+
+// discoverAll lists layers side by side.
+func (tb *Toolbox) discoverAll(ctx context.Context, layers []*layer) []listing {
+	found := make([]listing, len(layers))
 	var wg sync.WaitGroup
-	for i, l := range attached {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			found[i] = tb.discover(ctx, l, tb.watch)
-		}()
+	for i, l := range layers {
+		wg.Go(func() { found[i] = tb.discover(ctx, l, tb.watch) })
 	}
 	wg.Wait()
-	errs = append(errs, tb.apply(attached, found)...)
-	return errors.Join(errs...)
+	return found
 }
 
 type preparation struct {
@@ -175,9 +176,13 @@ func (tb *Toolbox) attach(l *layer) error {
 		l.removed = true
 		tb.layers = slices.DeleteFunc(tb.layers, func(m *layer) bool { return m == l })
 		tb.mu.Unlock()
-		return &SourceError{Source: l.name, Op: "add", Err: errors.New("the source shows this very Toolbox, directly or through others")}
+		return circular(l)
 	}
 	return nil
+}
+
+func circular(l *layer) error {
+	return &SourceError{Source: l.name, Op: "add", Err: errors.New("the source shows this very Toolbox, directly or through others")}
 }
 
 // within reports whether a source shows tb, directly or through other Toolboxes.
@@ -232,10 +237,9 @@ type listing struct {
 func (tb *Toolbox) discover(ctx context.Context, l *layer, before ...func(*layer)) listing {
 	tb.mu.Lock()
 	l.started++
-	number := l.started
+	number, limit := l.started, l.Limit
 	tb.mu.Unlock()
 
-	limit := l.Limit
 	if limit <= 0 {
 		limit = tb.o.Discover
 	}
@@ -349,9 +353,16 @@ func resolve(src ToolSource, spec ToolSpec) (call Callable, err error) {
 // apply takes listings in, in the order of the layers, and merges once. It returns a *SourceError for each
 // that failed.
 func (tb *Toolbox) apply(layers []*layer, found []listing) []error {
-	var errs []error
-	var notes []func()
 	tb.mu.Lock()
+	errs, after := tb.applyLocked(layers, found)
+	tb.mu.Unlock()
+	after()
+	return errs
+}
+
+// applyLocked is apply with tb.mu held; the function that it returns is called without.
+func (tb *Toolbox) applyLocked(layers []*layer, found []listing) (errs []error, after func()) {
+	var notes []func()
 	for i, l := range layers {
 		f := &found[i]
 		if f.err != nil {
@@ -364,15 +375,15 @@ func (tb *Toolbox) apply(layers []*layer, found []listing) []error {
 		l.applied = f.number
 		notes = append(notes, tb.takeLocked(l, f)...)
 	}
-	after := tb.mergeLocked()
+	told := tb.mergeLocked()
 	again := tb.again(layers)
-	tb.mu.Unlock()
-	for _, note := range notes {
-		note()
+	return errs, func() {
+		for _, note := range notes {
+			note()
+		}
+		told()
+		again()
 	}
-	after()
-	again()
-	return errs
 }
 
 // sourceError is err as the source's, unless it says so itself.
@@ -537,13 +548,17 @@ func (tb *Toolbox) detach(l *layer) bool {
 		tb.mu.Unlock()
 		return false
 	}
+	tb.takeOutLocked(l)
+	after := tb.mergeLocked()
+	tb.mu.Unlock()
+	after()
+	return true
+}
+
+func (tb *Toolbox) takeOutLocked(l *layer) {
 	l.removed = true
 	tb.layers = slices.DeleteFunc(tb.layers, func(m *layer) bool { return m == l })
 	for _, e := range l.listing {
 		e.bind.gone.Store(true)
 	}
-	after := tb.mergeLocked()
-	tb.mu.Unlock()
-	after()
-	return true
 }
