@@ -321,7 +321,7 @@ func (s *spliced) append(b []byte) (text []byte, end int) {
 			b = append(b, `"_meta":{`...)
 		}
 		b = append(b, `"progressToken":`...)
-		b = appendString(b, s.token)
+		b = appendText(b, s.token)
 		if s.meta {
 			b = append(b, '}')
 		}
@@ -358,21 +358,12 @@ func appendRequest(b []byte, req *jsonrpc.Request, params spliced) (text []byte,
 		b = append(b, ',')
 	}
 	b = append(b, `"method":`...)
-	b = appendString(b, req.Method)
+	b = appendText(b, req.Method)
 	if len(params.params) > 0 {
 		b = append(b, `,"params":`...)
 		b, end = params.append(b)
 	}
 	return append(b, '}'), end
-}
-
-func appendString(b []byte, s string) []byte {
-	if !plain(s) {
-		return appendJSON(b, s)
-	}
-	b = append(b, '"')
-	b = append(b, s...)
-	return append(b, '"')
 }
 
 // appendJSON writes a plain value.
@@ -382,13 +373,4 @@ func appendJSON(b []byte, v any) []byte {
 		return append(b, "null"...)
 	}
 	return append(b, j...)
-}
-
-func plain(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; c < 0x20 || c >= 0x7f || c == '"' || c == '\\' {
-			return false
-		}
-	}
-	return true
 }
