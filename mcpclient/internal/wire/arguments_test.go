@@ -48,7 +48,7 @@ func TestEncodeArguments(t *testing.T) {
 		"none":                    nil,
 		"empty":                   {},
 		"plain values":            {"s": "x", "t": true, "f": false, "n": nil, "i": -5, "l": int64(math.MinInt64)},
-		"floats":                  {"a": 1e21, "b": 0.1, "c": -0.0, "d": float32(1.5), "e": 1e-7},
+		"floats":                  {"a": 1e21, "b": 0.1, "c": math.Copysign(0, -1), "d": float32(1.5), "e": 1e-7},
 		"no number":               {"a": math.NaN()},
 		"other integers":          {"a": uint64(math.MaxUint64), "b": int8(-1), "c": uint8(255)},
 		"numbers in words":        {"a": json.Number("1e2"), "b": json.Number("")},
