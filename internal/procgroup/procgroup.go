@@ -43,14 +43,14 @@ type Process struct {
 	Stdin  *os.File
 	Stdout *os.File
 
-	proc    *os.Process
+	child   child
 	stderr  *os.File
 	tail    tail
 	done    event // the direct child is reaped
 	drained event // standard error is at its end
 
-	state *os.ProcessState // set before done
-	err   error
+	code int // set before done, as is err
+	err  error
 
 	mu    sync.Mutex
 	empty bool   // the group is known to be gone, so its number may belong to others
@@ -84,34 +84,38 @@ func Start(c Cmd) (*Process, error) {
 		tail: tail{max: max},
 	}
 	pinned := c.DieWithParent && dieWithParent(cmd.SysProcAttr)
-	var started sync.WaitGroup
-	started.Add(1)
-	go p.run(cmd, pinned, &started)
-	started.Wait()
-	if p.proc == nil {
+	var start launch
+	start.Add(1)
+	go p.run(cmd, pinned, &start)
+	start.Wait()
+	if start.err != nil {
 		closeAll(pipes[:]...)
-		return nil, startError(c, p.err)
+		return nil, startError(c, start.err)
 	}
 	closeAll(pipes[0], pipes[3], pipes[5])
 	go p.drain()
 	return p, nil
 }
 
+// launch is over when the child runs, or cannot.
+type launch struct {
+	sync.WaitGroup
+	err error
+}
+
 // run starts the child and waits for it. The system takes the end of the thread that started a child for
 // the end of its parent: so one that is to die with its parent has its thread pinned until it is reaped.
-func (p *Process) run(cmd *exec.Cmd, pinned bool, started *sync.WaitGroup) {
+func (p *Process) run(cmd *exec.Cmd, pinned bool, start *launch) {
 	if pinned {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 	}
-	err := cmd.Start()
-	p.proc = cmd.Process // cmd itself is of no more use: its pipes are files, which need no copying
-	if err != nil {
-		p.proc, p.err = nil, err
-		started.Done()
+	if start.err = cmd.Start(); start.err != nil {
+		start.Done()
 		return
 	}
-	started.Done()
+	p.child = childOf(cmd.Process) // cmd itself is of no more use: its pipes are files, which need no copying
+	start.Done()
 	p.wait()
 }
 
@@ -136,10 +140,7 @@ func closeAll(files ...*os.File) {
 }
 
 func (p *Process) wait() {
-	p.state, p.err = p.proc.Wait()
-	if p.err == nil && !p.state.Success() {
-		p.err = &exec.ExitError{ProcessState: p.state}
-	}
+	p.code, p.err = p.child.wait()
 	p.groupGone()
 	p.done.happen()
 	p.mu.Lock()
@@ -171,7 +172,7 @@ func (p *Process) drain() {
 }
 
 // PID is the child's process id, which is its group's as well.
-func (p *Process) PID() int { return p.proc.Pid }
+func (p *Process) PID() int { return p.child.pid() }
 
 // Done is closed when the direct child has been reaped, even if others still hold its pipes.
 func (p *Process) Done() <-chan struct{} { return p.done.done() }
@@ -181,8 +182,8 @@ func (p *Process) Drained() <-chan struct{} { return p.drained.done() }
 
 // ExitCode is the child's exit code, -1 while it runs or if a signal ended it.
 func (p *Process) ExitCode() int {
-	if p.done.has() && p.state != nil {
-		return p.state.ExitCode()
+	if p.done.has() {
+		return p.code
 	}
 	return -1
 }
@@ -199,10 +200,10 @@ func (p *Process) Err() error {
 func (p *Process) Stderr() string { return p.tail.String() }
 
 // Terminate asks every process of the group to end. On Windows it does nothing.
-func (p *Process) Terminate() { p.signal(terminate) }
+func (p *Process) Terminate() { p.signal(child.terminate) }
 
 // Kill ends every process of the group.
-func (p *Process) Kill() { p.signal(kill) }
+func (p *Process) Kill() { p.signal(child.kill) }
 
 // HangUp closes our ends of Stdin and Stdout without waiting, and frees whoever reads or writes them.
 func (p *Process) HangUp() {
@@ -210,11 +211,11 @@ func (p *Process) HangUp() {
 	unblock(p.Stdout)
 }
 
-func (p *Process) signal(send func(*os.Process)) {
+func (p *Process) signal(send func(child)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.empty {
-		send(p.proc)
+		send(p.child)
 	}
 }
 
@@ -224,7 +225,7 @@ func (p *Process) groupGone() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.empty {
-		p.empty = groupEmpty(p.proc.Pid)
+		p.empty = groupEmpty(p.PID())
 	}
 	return p.empty
 }
@@ -271,7 +272,7 @@ func (p *Process) awaitGroup(ctx context.Context, half, whole <-chan time.Time, 
 		case <-ended:
 			ended, killing = nil, true
 		case <-whole:
-			return fmt.Errorf("procgroup: process group %d is %w %v after it was told to end", p.proc.Pid, ErrStillRunning, bound)
+			return fmt.Errorf("procgroup: process group %d is %w %v after it was told to end", p.PID(), ErrStillRunning, bound)
 		}
 		if reaped && p.groupGone() {
 			return nil

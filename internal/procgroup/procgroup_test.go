@@ -25,13 +25,13 @@ import (
 // The test binary is its own child: PROCGROUP_DO says what it does as one.
 func TestMain(m *testing.M) {
 	if do := os.Getenv("PROCGROUP_DO"); do != "" {
-		child(do)
+		serveAs(do)
 		return
 	}
 	goleak.VerifyTestMain(m)
 }
 
-func child(do string) {
+func serveAs(do string) {
 	switch do {
 	case "cat":
 		_, _ = io.Copy(os.Stdout, os.Stdin)

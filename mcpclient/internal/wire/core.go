@@ -55,7 +55,7 @@ func newCore(o Options) *core {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &core{opts: o, noise: noise{log: o.Logger, redact: o.Redact}}
+	return &core{opts: o}
 }
 
 func (c *core) redact(s string) string {
@@ -72,7 +72,7 @@ func (c *core) unusable(text []byte, err error) {
 	case errors.Is(err, errUnasked):
 		c.opts.Logger.Debug("dropped a reply to no call under way", "count", c.late.Add(1))
 	default:
-		c.noise.add(text, err)
+		c.noise.add(&c.opts, text, err)
 	}
 }
 

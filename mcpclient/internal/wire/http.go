@@ -419,7 +419,7 @@ func (c *httpConn) follow(f *flight, resp *http.Response, out outgoing, pos *pos
 func (b *httpBase) malformedHead(head []byte, own *call) (jsonrpc.Message, *call, error) {
 	env, _ := scan(head)
 	cause := tooLong(b.opts.MaxMessage)
-	b.noise.add(head, cause)
+	b.noise.add(&b.opts, head, cause)
 	return b.malformed(head, env, own, cause)
 }
 

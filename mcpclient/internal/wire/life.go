@@ -12,11 +12,12 @@ type life struct {
 
 	wg sync.WaitGroup // of the goroutines that spawn started
 
-	mu    sync.Mutex
-	ended bool
-	empty bool // nothing of it is left
-	err   error
-	gone  chan struct{} // closed then; nil: nobody waits for that yet
+	mu      sync.Mutex
+	failing bool // a write failed, and the end is near; of a child only
+	ended   bool
+	empty   bool // nothing of it is left
+	err     error
+	gone    chan struct{} // closed then; nil: nobody waits for that yet
 }
 
 func newLife() life { return life{done: make(chan struct{})} }

@@ -125,7 +125,6 @@ type stdioConn struct {
 	w       lineWriter
 	lines   lineReader
 	backlog []jsonrpc.Message // of a batch; the reading goroutine's own
-	failing bool              // a write failed and the connection is about to end; under life's mu
 }
 
 func newStdioConn(proc *procgroup.Process, o Options) *stdioConn {
@@ -210,7 +209,7 @@ func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 		case long:
 			msg = c.tooLong(line)
 		case c.lines.torn && !json.Valid(line): // the child ended while it wrote: that ends the call, not this text
-			c.noise.add(line, errTorn)
+			c.noise.add(&c.opts, line, errTorn)
 		case line[0] == '[':
 			c.batch(line)
 		default:
@@ -240,7 +239,7 @@ func (c *stdioConn) batch(line []byte) {
 		}
 	})
 	if err != nil || n == 0 {
-		c.noise.add(line, errNoise)
+		c.noise.add(&c.opts, line, errNoise)
 	}
 }
 
@@ -249,7 +248,7 @@ func (c *stdioConn) tooLong(head []byte) jsonrpc.Message {
 	cause := fmt.Errorf("a line of more than %d bytes", c.opts.MaxMessage)
 	env, _ := scan(head)
 	msg, _, _ := c.malformed(head, env, nil, cause)
-	c.noise.add(head, cause)
+	c.noise.add(&c.opts, head, cause)
 	return msg
 }
 
