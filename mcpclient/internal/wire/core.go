@@ -37,8 +37,8 @@ type core struct {
 	opts  Options
 	calls calls
 	noise noise
-	asked atomic.Int64 // requests of the peer that wait for their answers
-	late  atomic.Int64 // replies to calls that were given up, or never made
+	asked atomic.Int32 // requests of the peer that wait for their answers
+	late  atomic.Int32 // replies to calls that were given up, or never made
 	// greeted is called with the result of initialize or discover before the SDK sees it. nil: nobody is
 	// interested.
 	greeted func(to *call, result []byte)
