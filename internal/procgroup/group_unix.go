@@ -14,7 +14,7 @@ func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true
 
 // child is one that was started and is not yet waited for, which keeps its number its own. Unlike an
 // os.Process it holds nothing.
-type child int32
+type child int
 
 func childOf(p *os.Process) child {
 	c := child(p.Pid)

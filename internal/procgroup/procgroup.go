@@ -44,13 +44,13 @@ type Process struct {
 	Stdout *os.File
 
 	child   child
-	code    int32 // exit code; set before done, as is err
 	stderr  *os.File
 	tail    tail
 	done    event // the direct child is reaped
 	drained event // standard error is at its end
 
-	err error
+	code int // set before done, as is err
+	err  error
 
 	mu    sync.Mutex
 	empty bool   // the group is known to be gone, so its number may belong to others
@@ -140,8 +140,7 @@ func closeAll(files ...*os.File) {
 }
 
 func (p *Process) wait() {
-	code, err := p.child.wait()
-	p.code, p.err = int32(code), err
+	p.code, p.err = p.child.wait()
 	p.groupGone()
 	p.done.happen()
 	p.mu.Lock()
@@ -184,7 +183,7 @@ func (p *Process) Drained() <-chan struct{} { return p.drained.done() }
 // ExitCode is the child's exit code, -1 while it runs or if a signal ended it.
 func (p *Process) ExitCode() int {
 	if p.done.has() {
-		return int(p.code)
+		return p.code
 	}
 	return -1
 }
