@@ -119,7 +119,7 @@ func TestImportArrows(t *testing.T) {
 }
 
 func TestTheRootLinksNoSDK(t *testing.T) {
-	for _, p := range goList(t, module, module+"/sources/configsource", module+"/sources/virtualsource", module+"/sources/sourcetest", module+"/sources/toolschema") {
+	for _, p := range goList(t, module, module+"/sources/configsource", module+"/sources/virtualsource", module+"/sources/sourcetest", module+"/sources/toolschema", module+"/sources/hostconfig") {
 		for _, d := range p.Deps {
 			if strings.HasPrefix(d, sdk) {
 				t.Errorf("%s depends on %s", p.ImportPath, d)

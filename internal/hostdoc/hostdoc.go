@@ -10,10 +10,14 @@
 // Size, nesting and the number of values are bounded, time is linear in the size of the file, and nothing
 // outlives the call.
 //
-// Of YAML: anchors, aliases and merge keys are resolved, the key nearest to the reader winning; a tag makes
-// a value text unless it is !!int, !!float, !!bool or !!null, which change nothing; plain values are
-// numbers, booleans and nulls by the core schema of YAML 1.2, so that yes, no, on, off, dates, 1_000 and
-// 12:30 are text; a key is its text, whatever it looks like.
+// Of YAML, the first document is read. Anchors, aliases and merge keys are resolved: a map's own keys win
+// over merged ones, and of several merged maps the first wins; what an alias stands for has the alias's place
+// itself and, within it, the places where the text stands. A tag makes a value text unless it is !!int,
+// !!float, !!bool or !!null, which change nothing. Plain values are numbers, booleans and nulls by the core
+// schema of YAML 1.2, so that yes, no, on, off, dates, 1_000 and 12:30 are text. A key is its text, whatever
+// it looks like. The column of a YAML error is where the text of its line begins.
+//
+// Of TOML, a date is text, and a repeated key is an error, as the language has it.
 package hostdoc
 
 import (

@@ -3,6 +3,7 @@ package hostdoc
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ func places(n *Node) []string {
 	var out []string
 	var walk func(n *Node, key string)
 	walk = func(n *Node, key string) {
-		out = append(out, strings.TrimSpace(fmt.Sprintf("%s%d:%d %s %s %s", key, n.Line, n.Col, n.Path, n.Kind, n.Text)))
+		out = append(out, strings.Trim(fmt.Sprintf("%s%d:%d %s %s %s", key, n.Line, n.Col, n.Path, n.Kind, n.Text), " \n"))
 		for _, e := range n.Items {
 			walk(e, "")
 		}
@@ -168,7 +169,7 @@ func TestMembers(t *testing.T) {
 	} else if v, ok := n.Bool(); !v || !ok {
 		t.Errorf("c.d is %v, %v", v, ok)
 	}
-	if root.Get("no").Get("x") != nil || root.Get("a").Get("x") != nil || root.Get("no").Keys() != nil {
+	if root.Get("no").Get("x") != nil || root.Get("a").Get("x") != nil || len(root.Get("no").Keys()) > 0 {
 		t.Error("members of what is no map")
 	}
 	if f, ok := root.Get("A").Float(); f != 100 || !ok {
@@ -275,27 +276,34 @@ func servers(syntax Syntax, n int) string {
 	return b.String()
 }
 
+// Ten times the servers take at most fifteen times as long. A file of 1,000 is read ten times in a row, so that
+// both measurements are of one length, and it is the processor's time, so that other work on the machine weighs
+// little and on both alike.
 func TestTimeIsLinear(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
+	if testing.Short() || raceEnabled {
+		t.Skip("measures time")
 	}
-	best := func(syntax Syntax, data []byte) time.Duration {
-		least := time.Hour
-		for range 5 {
-			start := time.Now()
+	took := func(syntax Syntax, data []byte, times int) time.Duration {
+		runtime.GC()
+		start := cpuTime()
+		for range times {
 			if _, err := Parse("f", syntax, data); err != nil {
 				t.Fatal(err)
 			}
-			least = min(least, time.Since(start))
 		}
-		return least
+		return cpuTime() - start
 	}
 	for _, syntax := range []Syntax{JSON, YAML, TOML} {
 		small, large := []byte(servers(syntax, 1000)), []byte(servers(syntax, 10_000))
-		a, b := best(syntax, small), best(syntax, large)
-		t.Logf("%s: %v for 1,000 servers, %v for 10,000: %.1f times", syntax, a, b, float64(b)/float64(a))
-		if b > 15*a {
-			t.Errorf("%s: ten times the servers take %.1f times as long", syntax, float64(b)/float64(a))
+		a, b := time.Hour, time.Hour
+		for range 5 {
+			a = min(a, took(syntax, small, 10))
+			b = min(b, took(syntax, large, 1))
+		}
+		times := 10 * float64(b) / float64(a)
+		t.Logf("%s: %v for 1,000 servers, %v for 10,000: %.1f times", syntax, a/10, b, times)
+		if times > 15 {
+			t.Errorf("%s: ten times the servers take %.1f times as long", syntax, times)
 		}
 	}
 }
@@ -314,19 +322,30 @@ func TestTOMLFaults(t *testing.T) {
 	}
 }
 
-func TestRealFile(t *testing.T) {
-	data, err := os.ReadFile("testdata/windows.mcp.json")
-	if err != nil {
-		t.Fatal(err)
+func TestRealFiles(t *testing.T) {
+	read := func(name string) *Node {
+		data, err := os.ReadFile("testdata/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := must(t, JSON, string(data))
+		if d.Notes != nil {
+			t.Errorf("%s: %v", name, notes(d))
+		}
+		return d.Root.Get("mcpServers")
 	}
-	root := must(t, JSON, string(data)).Root
-	for path, want := range map[string]string{
+	windows := read("windows.mcp.json")
+	for server, want := range map[string]string{
 		"cmd-wrapper": `['/c' 'npx' '-y' 'demo-mcp' 'C:\data dir\x.db']`,
 		"spaced-exe":  `['C:\Users\demo\server.js']`,
 		"tilde":       `['~/data' '%APPDATA%\x']`,
 	} {
-		if got := flat(root.Get("mcpServers").Get(path).Get("args")); got != want {
-			t.Errorf("%s: %s, want %s", path, got, want)
+		if got := flat(windows.Get(server).Get("args")); got != want {
+			t.Errorf("%s: %s, want %s", server, got, want)
 		}
+	}
+	want := `{a:{command:'demo' args:['http://not-a-comment/x' '/* not a comment */' 'a"//b']} b:{url:'http://127.0.0.1:9/mcp'}}`
+	if got := flat(read("jsonc.mcp.json")); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

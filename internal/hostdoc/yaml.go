@@ -31,6 +31,7 @@ func (d *reading) yaml(text string) *tomldoc.Problem {
 		d.note(0, 0, "", "remove what follows after the --- line", "holds several documents; the first counts")
 	}
 	b := &yamlBuilder{reading: d, lines: yamlLines(text), inside: map[*yaml.Node]bool{}}
+	b.lastLine, b.lastCol = tomldoc.LineCol(text, len(text))
 	top := &root
 	if root.Kind == yaml.DocumentNode && len(root.Content) > 0 {
 		top = root.Content[0]
@@ -55,11 +56,12 @@ func decodeYAML(dec *yaml.Decoder, n *yaml.Node) (err error) {
 
 type yamlBuilder struct {
 	*reading
-	lines   []yamlLine
-	inside  map[*yaml.Node]bool // anchors that are being read
-	aliases int                 // how many aliases the builder is within
-	values  int
-	bad     *tomldoc.Problem
+	lines             []yamlLine
+	lastLine, lastCol int
+	inside            map[*yaml.Node]bool // anchors that are being read
+	aliases           int                 // how many aliases the builder is within
+	values            int
+	bad               *tomldoc.Problem
 }
 
 // fail keeps the first problem.
@@ -276,9 +278,13 @@ func yamlBreak(text string, i int, r rune) bool {
 
 // at is the place of a node.
 func (b *yamlBuilder) at(y *yaml.Node) (line, col int) {
-	if y.Line < 1 || y.Line > len(b.lines) {
-		return y.Line, y.Column
+	line, col = y.Line, y.Column
+	if line <= len(b.lines) {
+		l := b.lines[line-1]
+		line, col = l.line, l.before+col
 	}
-	l := b.lines[y.Line-1]
-	return l.line, l.before + y.Column
+	if line > b.lastLine { // the reader adds a line to a text that lacks its last line end
+		return b.lastLine, b.lastCol
+	}
+	return line, col
 }

@@ -26,12 +26,17 @@ func Rewrite(text string, n Notation, write func(Ref) string, literal func(strin
 // joined makes one piece of neighbouring literals.
 func joined(ps []piece) []piece {
 	var out []piece
-	for _, p := range ps {
-		if last := len(out) - 1; p.ref == nil && last >= 0 && out[last].ref == nil {
-			out[last].literal += p.literal
+	for i := 0; i < len(ps); i++ {
+		if ps[i].ref != nil {
+			out = append(out, ps[i])
 			continue
 		}
-		out = append(out, p)
+		var b strings.Builder
+		for ; i < len(ps) && ps[i].ref == nil; i++ {
+			b.WriteString(ps[i].literal)
+		}
+		out = append(out, piece{literal: b.String()})
+		i--
 	}
 	return out
 }
@@ -80,6 +85,9 @@ func Foreign(text string, n Notation) []string {
 	var out []string
 	seen := map[string]bool{}
 	find := func(s string) {
+		if !strings.ContainsAny(s, "${%") {
+			return
+		}
 		for _, m := range looksForeign.FindAllStringSubmatch(s, -1) {
 			f := m[0]
 			if m[1] != "" || m[2] != "" {

@@ -61,7 +61,7 @@ type Options struct {
 	Format    string // one of Formats, or an alias of it; "": found out from the name and the content
 	Workspace string // folder that ${workspaceFolder} and relative paths mean; "": they are not resolved
 	Home      string // "": the user's home directory
-	OS        string // as runtime.GOOS, for ${pathSeparator} and the platforms of a file; "": this one
+	OS        string // as runtime.GOOS: only on windows ~\ is the home directory, too; "": this one
 
 	LookupEnv func(name string) (string, bool)            // nil: os.LookupEnv
 	Input     func(id string) (toolsource.Secret, bool)   // asks for an ${input:ID}; nil: there are none

@@ -86,7 +86,8 @@ type reader struct {
 	file    *File
 	dialect *dialect
 	entries []Entry
-	told    map[int]bool // lines of repeated keys that were reported
+	near    map[string]string // guesses for unknown keys
+	told    map[int]bool      // lines of repeated keys that were reported
 }
 
 func (r *reader) note(n Note) {

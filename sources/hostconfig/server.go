@@ -107,7 +107,7 @@ func (s *server) key(v val) {
 // unknown reports a key that nobody reads, with the one that was probably meant.
 func (s *server) unknown(v val, name string, known keys) {
 	remedy := ""
-	if near := tomldoc.Nearest(name, slices.Sorted(maps.Keys(known))); near != "" && near != name {
+	if near := s.r.nearest(name, known); near != "" {
 		remedy = "did you mean " + quoted(near) + "?"
 	} else if hint, ok := elsewhere[name]; ok {
 		remedy = hint
@@ -115,9 +115,28 @@ func (s *server) unknown(v val, name string, known keys) {
 	s.note(Ignored, v.key, "unknown key of "+s.d.Program, remedy, v.line)
 }
 
+// maxGuesses is for how many unknown keys of a file a near one is looked for, since that takes time.
+const maxGuesses = 100
+
+// nearest is the known key that was probably meant.
+func (r *reader) nearest(name string, known keys) string {
+	near, ok := r.near[name]
+	if !ok && len(r.near) < maxGuesses {
+		near = tomldoc.Nearest(name, slices.Sorted(maps.Keys(known)))
+		if r.near == nil {
+			r.near = map[string]string{}
+		}
+		r.near[name] = near
+	}
+	if _, ok := known[near]; !ok || near == name {
+		return ""
+	}
+	return near
+}
+
 // elsewhere are keys of other programs that people carry over.
 var elsewhere = map[string]string{
-	"timeout": "its unit differs from program to program: set the limit in your own configuration",
+	"timeout":   "its unit differs from program to program: set the limit in your own configuration",
 	"serverUrl": "write url", "httpUrl": "write url and a type", "uri": "write url",
 	"environment": "write env", "envs": "write env", "cmd": "write command",
 }

@@ -129,7 +129,9 @@ func styles() []style {
 		base("librechat", "librechat.yaml", func(s *style) {
 			s.kind, s.call, s.callUnit, s.connect, s.connectUnit = streaming, "timeout", time.Millisecond, "initTimeout", time.Millisecond
 		}),
-		base("plain", "some.json", func(s *style) { s.cwd, s.disabled, s.deny, s.allow = "cwd", "disabled", "disabledTools", "enabledTools" }),
+		base("plain", "some.json", func(s *style) {
+			s.cwd, s.disabled, s.deny, s.allow = "cwd", "disabled", "disabledTools", "enabledTools"
+		}),
 		base("flat", "some.json", func(s *style) {
 			s.root, s.cwd, s.disabled, s.deny, s.allow = "", "cwd", "disabled", "disabledTools", "enabledTools"
 		}),

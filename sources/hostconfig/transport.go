@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolsource/toolsource"
 	"github.com/toolsource/toolsource/internal/hostvars"
 	"github.com/toolsource/toolsource/internal/tomldoc"
 )
@@ -65,7 +66,7 @@ func (s *server) transport() bool {
 				kind = s.d.bare
 			}
 			if kind == "" {
-				s.cost(s.urlKey, s.d.Program+" takes a server without a type for stdio, and this one has no command", `write "type": "http" or "sse"`, s.urlLine)
+				s.cost(s.urlKey, s.d.Program+" wants a type beside an address; none means stdio", `write "type": "http" or "sse"`, s.urlLine)
 			}
 		default:
 			s.cost("command", "is missing, and so is an address", "write one of them", s.line)
@@ -111,9 +112,26 @@ func (s *server) unusedFields() {
 	drop(e.EnvFile != "", "envFile")
 	drop(e.Cwd != "", "cwd")
 	if s.d.localEnv {
-		s.vars.local = e.Env
+		s.localEnv()
 	}
 	e.Command, e.Args, e.Env, e.EnvFile, e.Cwd = "", nil, nil, "", ""
+}
+
+// localEnv keeps the variables of a server with an address for its own values. Those that are handed on are
+// found in the environment.
+func (s *server) localEnv() {
+	for name, text := range s.entry.Env {
+		if _, ok := s.vars.of("env."+name, text.Reveal()); ok {
+			continue
+		}
+		if s.vars.local == nil {
+			s.vars.local = map[string]toolsource.Secret{}
+		}
+		s.vars.local[name] = text
+	}
+	if s.entry.Env != nil {
+		s.note(Rewritten, "env", "no process gets these variables; the headers may name them", "", s.line)
+	}
 }
 
 // launchers are programs that people write with their arguments in one line.

@@ -41,15 +41,6 @@ func (s *server) must(v val) string {
 	return t
 }
 
-// may reads text whose loss costs only the field.
-func (s *server) may(v val) string {
-	t, ok := s.text(v)
-	if !ok {
-		s.refuse(v.key, "want text, not "+a(v.node.Kind), "", v.line)
-	}
-	return t
-}
-
 // texts reads a list without which the server would be another.
 func (s *server) texts(v val, remedy string) ([]string, bool) {
 	if v.node.Kind != hostdoc.List {
@@ -168,6 +159,9 @@ func (s *server) header(name, text string, at val) {
 	if s.vars.has("headers." + strings.ToLower(name)) {
 		s.note(Ignored, at.key, "a variable gives this header, which wins", "remove one of them", at.line)
 		return
+	}
+	if have, ok := s.headers[strings.ToLower(name)]; ok && have != name {
+		s.note(Ignored, at.key, "is the same header as "+have+", which it replaces", "remove one of them", at.line)
 	}
 	s.put(&s.entry.Headers, name, text)
 }

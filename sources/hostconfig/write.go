@@ -177,7 +177,7 @@ func (w *tomlWriter) own(field, text string) string {
 			return out
 		}
 	}
-	w.cannot(field, err.Error(), "write the value", true)
+	w.cannot(field, "holds a variable that cannot be written: "+err.Error(), "write the value", true)
 	return escape(text)
 }
 
