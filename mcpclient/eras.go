@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/toolsource/toolsource"
 	"github.com/toolsource/toolsource/mcpclient/internal/wire"
 )
@@ -133,23 +131,7 @@ func (s *Server) discover(ctx context.Context, a attemptOf) (*session, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	limit := min(a.set.cfg.EraProbe, a.set.cfg.Connect/3)
-	return s.handshake(ctx, a, Era20260728, func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			switch {
-			case ctx.Err() != nil:
-				return nil, context.Cause(ctx)
-			case method != "server/discover":
-				return next(ctx, method, req)
-			}
-			t := time.AfterFunc(limit, func() { cancel(errUnanswered{limit}) })
-			defer t.Stop()
-			res, err := next(ctx, method, req)
-			if saysNothingOfEras(err) {
-				cancel(err) // else the SDK would be refused a second time
-			}
-			return res, err
-		}
-	})
+	return s.handshake(context.WithValue(ctx, probingKey{}, &probing{limit, cancel}), a, Era20260728)
 }
 
 // saysNothingOfEras reports whether an answer over HTTP would be the same for any revision.

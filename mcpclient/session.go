@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,11 +37,12 @@ type session struct {
 	live    atomic.Bool // conn and cs are set; until then changes of the list do not count, as it is listed anyway
 	closing atomic.Bool // Close was called: what then fails was not lost
 	reports *reports
-	tools   atomic.Pointer[map[string]toolFacts] // what the last listing says, by wire name
+	tools   atomic.Pointer[[]toolFacts] // what the last listing says, sorted by name
 }
 
 // toolFacts is what a call has to know of its tool.
 type toolFacts struct {
+	name   string             // on the wire
 	unwrap bool               // structured content {"result": x} means x
 	params *wire.HeaderParams // arguments that headers repeat; nil: none
 }
@@ -104,23 +106,24 @@ const (
 
 // lists reports what the last listing says of a tool.
 func (s *session) lists(name string) (toolFacts, bool) {
-	if m := s.tools.Load(); m != nil {
-		f, ok := (*m)[name]
-		return f, ok
+	if all := s.tools.Load(); all != nil {
+		if i, ok := slices.BinarySearchFunc(*all, name, func(f toolFacts, name string) int { return strings.Compare(f.name, name) }); ok {
+			return (*all)[i], true
+		}
 	}
 	return toolFacts{}, false
 }
 
 func (s *session) setTools(l Listing) {
-	m := make(map[string]toolFacts, len(l.Tools))
-	for _, t := range l.Tools {
-		f := toolFacts{unwrap: isEnvelope(t.OutputSchema)}
+	all := make([]toolFacts, len(l.Tools))
+	for i, t := range l.Tools {
+		all[i] = toolFacts{name: t.Name, unwrap: isEnvelope(t.OutputSchema)}
 		if s.mirrors() {
-			f.params, _ = wire.ParseHeaderParams(t.InputSchema)
+			all[i].params, _ = wire.ParseHeaderParams(t.InputSchema)
 		}
-		m[t.Name] = f
 	}
-	s.tools.Store(&m)
+	slices.SortFunc(all, func(a, b toolFacts) int { return strings.Compare(a.name, b.name) })
+	s.tools.Store(&all)
 }
 
 // mirrors reports whether headers of requests repeat arguments.

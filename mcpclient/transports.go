@@ -53,7 +53,7 @@ func (s *Server) startError(err error, remedy string) error {
 
 // child resolves the command on the child's own PATH.
 func (s *Server) child(set *settings) (wire.StdioConfig, error) {
-	cfg, env := &set.cfg, set.env
+	cfg, env := &set.cfg, s.env(set)
 	c := wire.StdioConfig{Args: cfg.Args, Env: env, Dir: expandHome(cfg.dir(s.opt.Workspace), env)}
 	if c.Dir != "" {
 		if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
@@ -75,7 +75,7 @@ func (s *Server) http(set *settings) (wire.HTTPConfig, error) {
 		headers.Set(name, v.Reveal())
 	}
 	file, asked, isSocket := socket(cfg.URL)
-	trust, err := cfg.TLS.load(func(name string) string { return cfg.file(name, set.env, s.opt.Workspace) })
+	trust, err := cfg.TLS.load(func(name string) string { return cfg.file(name, s.env(set), s.opt.Workspace) })
 	if err != nil {
 		return wire.HTTPConfig{}, s.startError(err, "correct the tls settings, or the files that they name")
 	}
