@@ -53,6 +53,12 @@ type ServerConfig struct {
 	URL     string
 	Headers map[string]toolsource.Secret // http and sse: sent with every request to URL's origin, to no other
 	TLS     TLSConfig                    // https
+
+	// Secrets are further values that must not show: those that stand in Command, Args, URL, Dir or TLS, and
+	// came from a variable or a store of secrets. They are taken out of errors, logs, status, the tail of
+	// standard error and the errors of tools, as Env and Headers are.
+	Secrets []toolsource.Secret
+
 	// NoSSEFallback keeps to streamable HTTP. Without it a server that answers the first request ever by 400,
 	// 404 or 405 is tried once over the older transport, in the same attempt.
 	NoSSEFallback bool
@@ -135,7 +141,8 @@ const (
 
 // resolved returns a copy of the configuration with its defaults filled in, or all that is wrong with it.
 func (c ServerConfig) resolved() (ServerConfig, error) {
-	c.Args, c.Env, c.Headers, c.Tools = slices.Clone(c.Args), maps.Clone(c.Env), maps.Clone(c.Headers), maps.Clone(c.Tools)
+	c.Args, c.Secrets = slices.Clone(c.Args), slices.Clone(c.Secrets)
+	c.Env, c.Headers, c.Tools = maps.Clone(c.Env), maps.Clone(c.Headers), maps.Clone(c.Tools)
 	var bad []error
 	wrong := func(field, format string, args ...any) {
 		bad = append(bad, &ConfigError{Server: c.ID, Field: field, File: c.File, Line: c.Line, Err: fmt.Errorf(format, args...)})
@@ -167,7 +174,22 @@ func (c ServerConfig) resolved() (ServerConfig, error) {
 	}
 	c.durations(wrong)
 	c.counts(wrong)
-	return c, errors.Join(bad...)
+	if len(bad) > 0 {
+		c.hide(bad)
+		return c, errors.Join(bad...)
+	}
+	return c, nil
+}
+
+// hide takes the secrets out of what is wrong with the configuration.
+func (c *ServerConfig) hide(bad []error) {
+	var r redactor
+	r.configure(c)
+	for _, err := range bad {
+		if e, ok := err.(*ConfigError); ok {
+			e.Err = r.err(e.Err)
+		}
+	}
 }
 
 func (c *ServerConfig) transport(wrong func(string, string, ...any)) string {
@@ -271,10 +293,16 @@ func (c ServerConfig) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.S
 
 // String is what Format writes.
 func (c ServerConfig) String() string {
+	reached := c.Command
 	if c.URL != "" {
-		return fmt.Sprintf("server %q (%s)", c.ID, origin(c.URL))
+		reached = origin(c.URL)
 	}
-	return fmt.Sprintf("server %q (%s)", c.ID, c.Command)
+	if len(c.Secrets) > 0 {
+		var r redactor
+		r.configure(&c)
+		reached = r.text(reached)
+	}
+	return fmt.Sprintf("server %q (%s)", c.ID, reached)
 }
 
 // LogValue is String.

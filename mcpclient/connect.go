@@ -237,7 +237,7 @@ func (s *Server) connectError(ctx context.Context, step string, sess *session, e
 			e.Remedy += "; is it an MCP server on stdio?"
 		}
 	case answered:
-		e.Err = &RPCError{Code: rpc.Code, Message: s.redact.text(rpc.Message), Data: rpc.Data}
+		e.Err = &RPCError{Code: rpc.Code, Message: s.redact.text(rpc.Message), Data: s.redact.json(rpc.Data)}
 	}
 	if tail != "" {
 		e.Err = fmt.Errorf("%w; its standard error ends: %s", e.Err, tail)

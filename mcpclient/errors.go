@@ -66,7 +66,7 @@ func (s *Server) rpcError(r *wire.RPCError) *toolsource.CallError {
 }
 
 func (s *Server) exportRPC(r *wire.RPCError) *RPCError {
-	return &RPCError{Code: r.Code, Message: s.redact.text(r.Message), Data: json.RawMessage(s.redact.text(string(r.Data)))}
+	return &RPCError{Code: r.Code, Message: s.redact.text(r.Message), Data: s.redact.json(r.Data)}
 }
 
 // statusError is what a call gets that HTTP refused.
@@ -97,7 +97,7 @@ func (s *Server) exportStatus(st *wire.StatusError) *StatusError {
 		text += ": " + body
 	}
 	return &StatusError{
-		Status: st.Status, WWWAuthenticate: s.redact.text(st.WWWAuthenticate),
+		Status: st.Status, WWWAuthenticate: s.redact.exact(st.WWWAuthenticate),
 		Body: s.redact.text(st.Body), text: s.redact.text(text),
 	}
 }

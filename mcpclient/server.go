@@ -19,7 +19,8 @@
 //
 // Calls fail with *toolsource.CallError or *toolsource.ToolError, connecting with *ConnectError, listings
 // of single tools with *ToolProblem, configurations with *ConfigError. What a server is configured with
-// under Env and Headers never shows in errors, logs and the tail of standard error, from four bytes on.
+// under Env, Headers and Secrets never shows in errors, logs and the tail of standard error, from four bytes
+// on, nor does what looks like a credential, as "Bearer x" and "token=x".
 //
 // Everything exported is safe for concurrent use.
 package mcpclient
@@ -275,7 +276,7 @@ func (s *Server) Status() toolsource.SourceStatus {
 		Transport: way, Server: s.id,
 	}
 	if sess != nil && sess.line == line {
-		st.Era, st.ServerInfo = sess.era, sess.info
+		st.Era, st.ServerInfo = sess.era, s.redact.text(sess.info)
 	}
 	if conn != nil {
 		st.Stderr = conn.Stderr()

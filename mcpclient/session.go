@@ -187,6 +187,11 @@ func (s *session) list(ctx context.Context) (Listing, error) {
 	cfg := &s.line.set.Load().cfg
 	r := &listReader{server: s.srv.id, maxTools: cfg.MaxTools, maxPages: cfg.MaxPages}
 	l, err := r.readAll(ctx, s.page)
+	for _, p := range l.Problems { // which quote the server
+		if p, ok := p.(*ToolProblem); ok {
+			p.Reason = s.srv.redact.text(p.Reason)
+		}
+	}
 	if err == nil {
 		s.callable(&l)
 		s.setTools(l)
