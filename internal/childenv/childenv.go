@@ -62,10 +62,11 @@ func of(own map[string]toolsource.Secret, lookup func(string) (string, bool), wi
 
 // Value is the last setting of a name in an environment, whatever its case on Windows.
 func Value(env []string, name string) (value string, ok bool) {
-	return find(env, name, runtime.GOOS == "windows")
+	return ValueOn(env, name, runtime.GOOS == "windows")
 }
 
-func find(env []string, name string, windows bool) (value string, ok bool) {
+// ValueOn is Value as on Windows, or as elsewhere.
+func ValueOn(env []string, name string, windows bool) (value string, ok bool) {
 	for _, e := range env {
 		n, v, is := strings.Cut(e, "=")
 		if is && (n == name || windows && strings.EqualFold(n, name)) {
