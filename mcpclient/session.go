@@ -30,8 +30,8 @@ type session struct {
 	cs   *mcp.ClientSession
 	conn wire.Conn
 	era  string // revision that was agreed on
-	// asked is the revision to ask this server for without a probe; "": the probe costs nothing with it.
-	asked string
+	// asked is the revision to ask this server for without a probe; zero: the probe costs nothing with it.
+	asked knownEra
 	info  string // name and version that the server gives itself
 
 	live    atomic.Bool // conn and cs are set; until then changes of the list do not count, as it is listed anyway

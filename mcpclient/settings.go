@@ -48,7 +48,7 @@ type line struct {
 	users   int  // calls and listings that are under way
 	retired bool // another line has taken its place
 	way     string
-	era     string    // revision to ask for without a probe; "": not known
+	era     knownEra  // revision to ask for without a probe
 	asked   bool      // the schema cache was asked for the era
 	notYet  time.Time // the server asked not to be tried before
 	down    bool      // it was given up, and there was no session since
