@@ -43,6 +43,13 @@ func TestCatalogue(t *testing.T) {
 		t.Error("a change is told once")
 	}
 
+	c.set(listingOf("b"), first)
+	if !told(c) {
+		t.Error("as many tools as before, but others, are no news")
+	}
+	c.set(listingOf("a"), first)
+	told(c)
+
 	c.announce(first)
 	c.begin(first)
 	c.announce(first) // while the listing is under way
