@@ -37,7 +37,9 @@ func TestConfigErrors(t *testing.T) {
 		{web(func(c *ServerConfig) { c.URL = "http://:8080" }), `mcpclient: server "srv": url has no host`},
 		{web(func(c *ServerConfig) { c.URL = "http://u:hunter2@h/" }), `mcpclient: server "srv": url holds a user name or password; put them into headers`},
 		{web(func(c *ServerConfig) { c.URL = "http://h/%zz?key=hunter2" }), `mcpclient: server "srv": url is no valid address`},
-		{web(func(c *ServerConfig) { c.Headers = map[string]toolsource.Secret{"x-user": "hunter2", "X-User": "hunter3"} }), `mcpclient: server "srv": headers has both "X-User" and "x-user", which are one header; remove one`},
+		{web(func(c *ServerConfig) {
+			c.Headers = map[string]toolsource.Secret{"x-user": "hunter2", "X-User": "hunter3"}
+		}), `mcpclient: server "srv": headers has both "X-User" and "x-user", which are one header; remove one`},
 		{web(func(c *ServerConfig) { c.Headers = map[string]toolsource.Secret{"a b": "x"} }), `mcpclient: server "srv": headers "a b" is no name of a header`},
 		{web(func(c *ServerConfig) { c.Headers = map[string]toolsource.Secret{"A": "hunter2\r\nB: c"} }), `mcpclient: server "srv": headers the value of A holds a line break or NUL byte`},
 		{stdio(func(c *ServerConfig) { c.Env = map[string]toolsource.Secret{"A=B": "x"} }), `mcpclient: server "srv": env "A=B" is no name of an environment variable`},

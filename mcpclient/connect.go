@@ -154,7 +154,7 @@ type attemptOf struct {
 // handshake makes a connection and initialises it. The session is there with an error too, unless the
 // connection could not even be tried.
 func (s *Server) handshake(ctx context.Context, a attemptOf, era string) (*session, error) {
-	sess := &session{srv: s, line: a.line, set: a.set, way: a.way, seq: s.attempts.Add(1), reports: newReports()}
+	sess := &session{srv: s, line: a.line, set: a.set, way: a.way, seq: s.attempts.Add(1)}
 	t, err := s.transport(sess)
 	if err != nil {
 		return nil, err

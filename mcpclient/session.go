@@ -36,7 +36,7 @@ type session struct {
 
 	live    atomic.Bool // conn and cs are set; until then changes of the list do not count, as it is listed anyway
 	closing atomic.Bool // Close was called: what then fails was not lost
-	reports *reports
+	reports reports
 	tools   atomic.Pointer[[]toolFacts] // what the last listing says, sorted by name
 }
 
@@ -293,32 +293,46 @@ func (s *session) unsent(slot *wire.Slot, err error) error {
 	return fmt.Errorf("%w: %w", toolsource.ErrNotReached, err)
 }
 
-// reports leads progress to the calls that wait for it.
+// reports leads progress to the calls that wait for it. Few are under way at once, and none of an idle
+// session, so that a list is lighter than a map and finds them as fast.
 type reports struct {
 	next atomic.Uint64
 	mu   sync.Mutex
-	to   map[string]context.Context
+	to   []report
 }
 
-func newReports() *reports { return &reports{to: map[string]context.Context{}} }
+type report struct {
+	token string
+	ctx   context.Context // of the call
+}
 
 func (r *reports) add(ctx context.Context) (token string) {
 	token = strconv.FormatUint(r.next.Add(1), 10)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.to[token] = ctx
+	r.to = append(r.to, report{token, ctx})
 	return token
 }
 
+// remove is quick where the oldest call ends first, which is the rule.
 func (r *reports) remove(token string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.to, token)
+	if i := r.findLocked(token); i >= 0 {
+		r.to = slices.Delete(r.to, i, i+1)
+	}
+}
+
+func (r *reports) findLocked(token string) int {
+	return slices.IndexFunc(r.to, func(to report) bool { return to.token == token })
 }
 
 func (r *reports) deliver(token string, p toolsource.Progress) {
 	r.mu.Lock()
-	ctx := r.to[token]
+	var ctx context.Context
+	if i := r.findLocked(token); i >= 0 {
+		ctx = r.to[i].ctx
+	}
 	r.mu.Unlock()
 	if ctx != nil {
 		toolsource.ReportProgress(ctx, p)
