@@ -119,10 +119,10 @@ func TestRedaction(t *testing.T) {
 			t.Errorf("%s: %s", in, got)
 		}
 	}
-	cfg = ServerConfig{ID: "s", Command: "x", Env: map[string]toolsource.Secret{"A": `pass"word`, "B": "pass", "C": ""}}
+	cfg = ServerConfig{ID: "s", Command: "x", Env: map[string]toolsource.Secret{"A": `pass"word`, "B": "pass", "C": "", "Path": "/opt/bin"}}
 	r = &redactor{}
 	r.configure(&cfg)
-	if got := r.text(`{"k":"pass\"word"} pass"word pass`); got != `{"k":"***"} *** ***` {
+	if got := r.text(`{"k":"pass\"word"} pass"word pass /opt/bin`); got != `{"k":"***"} *** *** /opt/bin` {
 		t.Error(got)
 	}
 	inner := errors.New("it is pass")

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/toolsource/toolsource/internal/childenv"
 	"github.com/toolsource/toolsource/internal/redact"
 )
 
@@ -40,8 +41,10 @@ func (r *redactor) configure(c *ServerConfig) {
 			r.own[s] = true
 		}
 	}
-	for _, v := range c.Env {
-		add(v.Reveal())
+	for name, v := range c.Env {
+		if !childenv.InBase(name) { // a PATH that does not have the command has to show
+			add(v.Reveal())
+		}
 	}
 	for _, v := range c.Headers {
 		for _, s := range credentials(v.Reveal()) {

@@ -19,8 +19,9 @@
 //
 // Calls fail with *toolsource.CallError or *toolsource.ToolError, connecting with *ConnectError, listings
 // of single tools with *ToolProblem, configurations with *ConfigError. What a server is configured with
-// under Env, Headers and Secrets never shows in errors, logs and the tail of standard error, from four bytes
-// on, nor does what looks like a credential, as "Bearer x" and "token=x".
+// under Env, but for PATH, HOME and the like, under Headers and under Secrets never shows in errors, logs and
+// the tail of standard error, from four bytes on, nor does what looks like a credential, as "Bearer x" and
+// "token=x".
 //
 // Everything exported is safe for concurrent use.
 package mcpclient

@@ -29,6 +29,10 @@ var base = []string{
 	"USERPROFILE", "WINDIR",
 }
 
+// InBase reports whether a name is one of the base, in any case: its value says where something is, and is
+// no secret.
+func InBase(name string) bool { return slices.Contains(base, strings.ToUpper(name)) }
+
 // Of is the whole environment of a child, sorted, "NAME=value" each. What own declares wins. On Windows no
 // name is there twice, whatever its case; of own's spellings the last one in their order counts. Shell
 // functions are never passed on. lookup nil: os.LookupEnv.

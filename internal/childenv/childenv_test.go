@@ -50,6 +50,14 @@ func TestOf(t *testing.T) {
 	}
 }
 
+func TestInBase(t *testing.T) {
+	for name, want := range map[string]bool{"PATH": true, "Path": true, "XDG_DATA_HOME": true, "API_KEY": false, "": false} {
+		if got := InBase(name); got != want {
+			t.Errorf("%q: %v", name, got)
+		}
+	}
+}
+
 func TestValue(t *testing.T) {
 	list := []string{"PATH=1", "Path=2=3", "EMPTY=", "ODD"}
 	for _, tt := range []struct {
