@@ -72,7 +72,7 @@ type ServerConfig struct {
 	// 404 or 405 is tried once over the older transport, in the same attempt.
 	NoSSEFallback bool
 
-	Era      string           // protocol revision to ask for; EraAuto: the library finds out and remembers
+	Era      string           // protocol revision to ask for; EraAuto: the library finds out, and remembers it for a day
 	EraProbe time.Duration    // EraAuto: longest wait for an answer to the newest revision, at most a third of Connect; 0: 5 s
 	Trust    toolsource.Trust // how far the server's hints are believed
 
