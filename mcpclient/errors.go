@@ -102,7 +102,7 @@ func (s *Server) exportStatus(st *wire.StatusError) *StatusError {
 		text += ": " + body
 	}
 	return &StatusError{
-		Status: st.Status, ContentType: s.redact.text(st.ContentType), WWWAuthenticate: s.redact.exact(st.WWWAuthenticate),
+		Status: st.Status, ContentType: s.redact.text(st.ContentType), WWWAuthenticate: s.redact.text(st.WWWAuthenticate),
 		Body: s.redact.text(st.Body), text: s.redact.text(text),
 	}
 }

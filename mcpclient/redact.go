@@ -102,9 +102,6 @@ func (r *redactor) build() {
 
 func (r *redactor) text(s string) string { return r.set.Load().Clean(s) }
 
-// exact takes out the secrets alone, where what looks like one may be part of the protocol.
-func (r *redactor) exact(s string) string { return r.set.Load().Text(s) }
-
 // json is text for JSON, which stays JSON.
 func (r *redactor) json(raw json.RawMessage) json.RawMessage {
 	if raw == nil {

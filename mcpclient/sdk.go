@@ -64,16 +64,14 @@ type probingKey struct{}
 // whose answer would be the same for any.
 func watchProbe(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if method != "server/discover" && method != "initialize" {
+		p, ok := ctx.Value(probingKey{}).(*probing)
+		if !ok || method != "server/discover" && method != "initialize" {
 			return next(ctx, method, req)
 		}
-		p, ok := ctx.Value(probingKey{}).(*probing)
-		switch {
-		case !ok:
-			return next(ctx, method, req)
-		case ctx.Err() != nil:
-			return nil, context.Cause(ctx)
-		case method == "initialize":
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx) // given up: the SDK would go on with initialize
+		}
+		if method == "initialize" {
 			return next(ctx, method, req)
 		}
 		t := time.AfterFunc(p.limit, func() { p.giveUp(errUnanswered{p.limit}) })

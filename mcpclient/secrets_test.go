@@ -112,3 +112,32 @@ func TestRedactedJSONStaysJSON(t *testing.T) {
 		t.Error("of nothing there is something")
 	}
 }
+
+// A challenge is part of the protocol, and none of its own words look like a credential.
+func TestChallengeStaysWhole(t *testing.T) {
+	const challenge = `Bearer realm="x", resource_metadata="https://h/.well-known/x", scope="a b", hint=%s, error="invalid_token"`
+	web := newHTTPServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("WWW-Authenticate", strings.Replace(challenge, "%s", r.Header.Get("X-Key"), 1))
+		w.WriteHeader(http.StatusUnauthorized)
+	}), func(c *ServerConfig) { c.Headers = map[string]toolsource.Secret{"X-Key": "s3cr3t-Value"} })
+	err := web.Start(t.Context())
+	var st *StatusError
+	if !errors.As(err, &st) || st.WWWAuthenticate != strings.Replace(challenge, "%s", "***", 1) {
+		t.Errorf("%v: %q", err, st.WWWAuthenticate)
+	}
+}
+
+// Problems of a listing quote the server.
+func TestSecretsInProblems(t *testing.T) {
+	const secret = "s3cr3t-Value"
+	page := `{"tools":[{"name":"a"}],"nextCursor":"` + secret + `"}`
+	s := newServer(t, mcptest.Behaviour{Pages: map[string]string{"": page, secret: page}}, func(c *ServerConfig) { c.Secrets = []toolsource.Secret{secret} })
+	l, err := s.List(t.Context())
+	if err != nil || len(l.Problems) == 0 {
+		t.Fatalf("%v, %v", l.Problems, err)
+	}
+	text := errors.Join(l.Problems...).Error() + errors.Join(s.Status().Problems...).Error()
+	if strings.Contains(text, secret) || !strings.Contains(text, "***") {
+		t.Error(text)
+	}
+}
