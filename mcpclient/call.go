@@ -211,20 +211,13 @@ func (s *Server) redactResult(r toolsource.Result) toolsource.Result {
 		for _, text := range []*string{&c.Text, &c.URI, &c.Name, &c.Title, &c.Description} {
 			*text = s.redact.text(*text)
 		}
-		c.Raw = s.redactRaw(c.Raw)
-		c.Annotations = s.redactRaw(c.Annotations)
+		c.Raw = s.redact.json(c.Raw)
+		c.Annotations = s.redact.json(c.Annotations)
 		c.Meta, _ = s.redactValue(c.Meta).(map[string]any)
 	}
 	r.Value = s.redactValue(r.Value)
 	r.Meta, _ = s.redactValue(r.Meta).(map[string]any)
 	return r
-}
-
-func (s *Server) redactRaw(raw json.RawMessage) json.RawMessage {
-	if raw == nil {
-		return nil
-	}
-	return json.RawMessage(s.redact.text(string(raw)))
 }
 
 // redactValue changes a value that nobody else has yet.
