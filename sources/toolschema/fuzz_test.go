@@ -172,3 +172,8 @@ func TestLinear(t *testing.T) {
 		}
 	}
 }
+
+func FuzzNormalize(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, schema, _ []byte) { checkNormal(t, schema) })
+}
