@@ -230,7 +230,11 @@ func (t *tree) append(b []byte) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = append(b, quote(m.key)...)
+			if plainText(m.key) {
+				b = append(append(append(b, '"'), m.key...), '"')
+			} else {
+				b = append(b, quote(m.key)...)
+			}
 			b = append(b, ':')
 			b = m.value.append(b)
 		}
