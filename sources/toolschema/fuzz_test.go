@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/toolsource/toolsource"
 )
@@ -176,4 +177,61 @@ func TestLinear(t *testing.T) {
 func FuzzNormalize(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, schema, _ []byte) { checkNormal(t, schema) })
+}
+
+// FuzzExport: whatever the schema is, what is exported keeps the API's rules, and reading arguments ends.
+func FuzzExport(f *testing.F) {
+	seeds(f)
+	f.Add([]byte(`{"type":"object","properties":{"a b":{"enum":[1,"",null]},"c":{"type":["array","null"],"prefixItems":[true]}},"oneOf":[{"allOf":[{"$ref":"#"}]}]}`), []byte(`{"a_b":null}`))
+	f.Fuzz(func(t *testing.T, schema, text []byte) {
+		before := bytes.Clone(schema)
+		for _, p := range Providers() {
+			e, err := Export([]toolsource.ToolSpec{{Name: "t", Description: string(text), InputSchema: schema}}, p, nil)
+			if err != nil || len(e.Tools)+len(e.LeftOut) != 1 {
+				t.Fatal(e, err)
+			}
+			if bs, err := Check(p, e.JSON()); err != nil || len(bs) > 0 {
+				t.Fatalf("%s: %v %v\n%s", p, err, bs, e.JSON())
+			}
+			_, args, _, err := e.ParseArguments("t", text)
+			if err == nil && args == nil || err != nil && len(e.Tools) == 1 && !errors.Is(err, toolsource.ErrBadArguments) {
+				t.Fatalf("%s: %v, %v", p, args, err)
+			}
+		}
+		if !bytes.Equal(schema, before) {
+			t.Error("the schema was changed")
+		}
+	})
+}
+
+// FuzzText: a text cleaned is clean, on one line if asked, and nothing goes without a word.
+func FuzzText(f *testing.F) {
+	for _, x := range textCases {
+		f.Add(x.text, 20)
+	}
+	f.Fuzz(func(t *testing.T, s string, max int) {
+		clean, edits := Clean(s)
+		if !utf8.ValidString(clean) || (clean != s) != (len(edits) > 0) {
+			t.Errorf("%q is %q after %v", s, clean, edits)
+		}
+		if again, more := Clean(clean); again != clean || len(more) > 0 {
+			t.Errorf("%q is %q, and then %q after %v", s, clean, again, more)
+		}
+		line, edits := OneLine(s, max)
+		if strings.ContainsFunc(line, func(r rune) bool { return r == '\n' || r == '\r' || r == '\t' || r == 0x2028 || r == 0x1b }) || (line != s) != (len(edits) > 0) {
+			t.Errorf("%q is %q after %v", s, line, edits)
+		}
+		if max <= 0 {
+			max = MaxLine
+		}
+		if n := utf8.RuneCountInString(line); n > max {
+			t.Errorf("%d characters of %d", n, max)
+		}
+		for _, e := range edits {
+			if e.Count < 1 || e.What == "" || editWords[e.Rule] == "" || strings.ContainsAny(e.String(), "\n\r") {
+				t.Errorf("edit %+v", e)
+			}
+		}
+		Inspect(s)
+	})
 }
