@@ -3,7 +3,7 @@ package toolschema
 import "slices"
 
 // flatten takes from the top of a schema what no API takes there. The arguments of alternatives are listed
-// together, and those that all of them require stay required: it takes all that they took, and the tool
+// together, each as those describe it that do, and those that all of them require stay required; the tool
 // checks the rest.
 func (x *exporter) flatten(t *tree) {
 	rule := "root-keyword"
