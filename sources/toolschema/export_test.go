@@ -272,8 +272,8 @@ func TestExportIsPerTool(t *testing.T) {
 
 // TestExportIsLinear: a thousand tools take ten times as long as a hundred.
 func TestExportIsLinear(t *testing.T) {
-	if testing.Short() {
-		t.Skip("measures time")
+	if testing.Short() || raceEnabled {
+		t.Skip("measures time and bytes")
 	}
 	specs := func(n int) []toolsource.ToolSpec {
 		schemas, _, wire := listed(n)
@@ -318,12 +318,18 @@ func TestExportHostile(t *testing.T) {
 		schema := f()
 		for _, p := range Providers() {
 			start := time.Now()
-			e := exported(t, p, nil, tool("before", `{}`), tool("t", schema), tool("after", `{}`))
-			if took := time.Since(start); took > 5*time.Second {
+			e, err := Export([]toolsource.ToolSpec{tool("before", `{}`), tool("t", schema), tool("after", `{}`)}, p, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(start); took > 2*time.Second && !raceEnabled {
 				t.Errorf("%s, %s: %v", name, p, took)
 			}
-			if len(e.JSON()) > 4*MaxBytes {
-				t.Errorf("%s, %s: %d bytes", name, p, len(e.JSON()))
+			if len(e.Tools)+len(e.LeftOut) != 3 || len(e.Tools) < 2 || len(e.JSON()) > 4*MaxBytes {
+				t.Errorf("%s, %s: %d bytes, left out %v", name, p, len(e.JSON()), e.LeftOut)
+			}
+			if bs := breaches(t, p, e.JSON()); len(bs) > 0 {
+				t.Errorf("%s, %s: %.5v", name, p, bs)
 			}
 		}
 	}
