@@ -12,7 +12,7 @@ const MaxChanges = 100
 type Change struct {
 	Tool string // the tool's name, of an export; else ""
 	Path string // JSON pointer into the schema as it stood: "#" is the schema itself
-	Rule string // what asked for it: a rule of Rules, or of the list at Normalize
+	Rule string // what asked for it: a rule of Rules, a step of Normalize, one of NameChanges, "text", "strict", or "more"
 	What string // what was there, and what was made of it: one line
 }
 

@@ -166,8 +166,9 @@ func (e *Exported) Find(name string) (tool string, ok bool) {
 type exporter struct {
 	*dialect
 	changes
-	options *ExportOptions
-	spec    *toolsource.ToolSpec
+	options  *ExportOptions
+	spec     *toolsource.ToolSpec
+	conflict string // keyword that two parts of allOf disagree on, the last
 }
 
 func (x *exporter) tool(name string) (ExportedTool, *LeftOut) {
@@ -244,6 +245,9 @@ func (x *exporter) entry(t *ExportedTool, description string, params *tree) json
 				strict = "true"
 			}
 			e.set("strict", scalar(strict))
+		}
+		if x.strict == nil && x.options.Responses { // which is strict where it is not told
+			e.set("strict", scalar("false"))
 		}
 		if x.options.Responses {
 			e.first("type", newText("function"))

@@ -85,7 +85,7 @@ var brokenTools = map[Provider][]broken{
 		{rule: "keyword", schema: objectOf(`{"type":"string","default":"x"}`)},
 		{rule: "keyword", schema: objectOf(`{"type":"array","items":{"type":"string"},"uniqueItems":true}`)},
 		{rule: "keyword", schema: objectOf(`{"type":"string","allOf":[{"type":"string","pattern":"x"}]}`)},
-		{rule: "keyword", schema: objectOf(`{"anyOf":[{"type":"string"}],"oneOf":[{"type":"string"}]}`)},
+		{rule: "keyword", schema: objectOf(`{"anyOf":[{"type":"string"}],"oneOf":[{"type":"string"}]}`), change: "strict"},
 		{rule: "type", schema: objectOf(`{"description":"any"}`), change: "strict"},
 		{rule: "type", schema: objectOf(`{"type":["string","integer"]}`)},
 		{rule: "type", schema: objectOf(`{"enum":["x","y"]}`)},

@@ -46,6 +46,7 @@ func TestExport(t *testing.T) {
 	}{
 		{OpenAI, nil, `[{"type":"function","function":{"name":"search","description":"Finds\ndocuments.","parameters":{"type":"object","properties":{"query":{"type":"string","minLength":1,"description":"what to find"},"limit":{"type":"integer","default":10},"order":{"enum":["up","down"],"type":"string"},"since":{"anyOf":[{"type":"string","format":"date"},{"type":"null"}]}},"required":["query"],"$schema":"http://json-schema.org/draft-07/schema#"}}}]`},
 		{OpenAIStrict, &ExportOptions{Responses: true}, `[{"type":"function","name":"search","description":"Finds\ndocuments.","parameters":{"type":"object","properties":{"query":{"type":"string","description":"what to find"},"limit":{"type":["integer","null"],"description":"Default: 10."},"order":{"anyOf":[{"enum":["up","down"],"type":"string"},{"type":"null"}]},"since":{"anyOf":[{"type":"string","format":"date"},{"type":"null"}]}},"required":["query","limit","order","since"],"additionalProperties":false},"strict":true}]`},
+		{OpenAI, &ExportOptions{Responses: true}, `[{"type":"function","name":"search","description":"Finds\ndocuments.","parameters":{"type":"object","properties":{"query":{"type":"string","minLength":1,"description":"what to find"},"limit":{"type":"integer","default":10},"order":{"enum":["up","down"],"type":"string"},"since":{"anyOf":[{"type":"string","format":"date"},{"type":"null"}]}},"required":["query"],"$schema":"http://json-schema.org/draft-07/schema#"},"strict":false}]`},
 		{Anthropic, &ExportOptions{Qualified: true}, `[{"name":"mcp__docs__search","description":"Finds\ndocuments.","input_schema":{"type":"object","properties":{"query":{"type":"string","minLength":1,"description":"what to find"},"limit":{"type":"integer","default":10},"order":{"enum":["up","down"],"type":"string"},"since":{"anyOf":[{"type":"string","format":"date"},{"type":"null"}]}},"required":["query"],"$schema":"http://json-schema.org/draft-07/schema#"}}]`},
 		{Gemini, nil, `[{"functionDeclarations":[{"name":"search","description":"Finds\ndocuments.","parameters":{"type":"OBJECT","properties":{"query":{"type":"STRING","minLength":1,"description":"what to find"},"limit":{"type":"INTEGER","description":"Default: 10."},"order":{"enum":["up","down"],"type":"STRING"},"since":{"type":"STRING","nullable":true}},"required":["query"]}}]}]`},
 	} {
@@ -176,6 +177,38 @@ func TestOpenObjects(t *testing.T) {
 	e := exported(t, OpenAIStrict, &ExportOptions{OnlyStrict: true}, tool("a", `{}`), tool("free", `{"type":"object","additionalProperties":true}`), tool("b", `{}`))
 	if len(e.Tools) != 2 || len(e.LeftOut) != 1 || e.LeftOut[0].Tool != "free" || !strings.Contains(e.LeftOut[0].Reason, "not described") {
 		t.Errorf("left out %v", e.LeftOut)
+	}
+}
+
+// TestStrictLosesNothing: where strict mode would keep a model from an argument, it is left off, and said why.
+func TestStrictLosesNothing(t *testing.T) {
+	for _, tt := range []struct{ why, property, reason string }{
+		{"a map", `{"type":"object","additionalProperties":{"type":"string"}}`, "not described at #/properties/a"},
+		{"properties by pattern", `{"type":"object","properties":{},"patternProperties":{"^x":{}},"additionalProperties":false}`, "not described at #/properties/a"},
+		{"further properties", `{"type":"object","properties":{"b":{"type":"string"}},"additionalProperties":true}`, "not described at #/properties/a"},
+		{"an object of any kind", `{"type":"object"}`, "nothing is described at #/properties/a"},
+		{"any value", `{"description":"D"}`, "any value at #/properties/a"},
+		{"a list of any values", `{"type":"array"}`, "any values at #/properties/a"},
+		{"an open tuple", `{"type":"array","prefixItems":[{"type":"string"}]}`, "any values at #/properties/a"},
+		{"alternatives of two kinds", `{"anyOf":[{"type":"string"}],"oneOf":[{"type":"string"}]}`, "two kinds at #/properties/a"},
+		{"parts that disagree", `{"allOf":[{"anyOf":[{"type":"string"}]},{"anyOf":[{"type":"integer"}]}]}`, "anyOf at #/properties/a"},
+		{"too deep inside", `{"type":"array","items":{"anyOf":[{"type":"string"},{}]}}`, "any value at #/properties/a/items/anyOf/1"},
+	} {
+		spec := tool("t", objectOf(tt.property))
+		e := exported(t, OpenAIStrict, nil, spec)
+		i := slices.IndexFunc(e.Changes(), func(c Change) bool { return c.Rule == "strict" })
+		if e.Tools[0].Strict || i < 0 || !strings.Contains(e.Changes()[i].What, tt.reason) {
+			t.Errorf("%s: %v", tt.why, e.Changes())
+			continue
+		}
+		plain := exported(t, OpenAI, nil, spec)
+		if string(parameters(t, plain.Tools[0].JSON)) != string(parameters(t, e.Tools[0].JSON)) {
+			t.Errorf("%s: without strict mode it is %s, not as in plain %s", tt.why, e.Tools[0].JSON, plain.Tools[0].JSON)
+		}
+	}
+	e := exported(t, OpenAIStrict, nil, tool("t", objectOf(`{"type":"object","properties":{"b":{"type":"string"}},"required":["b"],"oneOf":[{"properties":{"c":{"type":"string"}},"required":["c"]},{"properties":{"d":{"type":"string"}}}]}`)))
+	if got := string(parameters(t, e.Tools[0].JSON)); !e.Tools[0].Strict || !strings.Contains(got, `"required":["b","c","d"]`) {
+		t.Errorf("an object with alternatives is %s: %v", got, e.Changes())
 	}
 }
 

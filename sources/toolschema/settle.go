@@ -58,11 +58,18 @@ func (x *exporter) mergeKeyword(t *tree, m member, at *loc, rule string) {
 		if other&typeNumber != 0 {
 			other |= typeInt
 		}
-		if both := own & other; both != 0 && both != own {
+		switch both := own & other; {
+		case both == 0:
+			x.conflict = m.key
+		case both != own:
 			t.setTypes(both)
 		}
 	case annotations[m.key], string(have.text()) == string(m.value.text()):
 	default:
+		switch m.key {
+		case "anyOf", "oneOf", "additionalProperties", "items", "prefixItems", "patternProperties":
+			x.conflict = m.key
+		}
 		x.add(at, rule, "two parts of allOf say %s: %s stays, the tool checks %s", m.key, have.shown(), m.value.shown())
 	}
 }
@@ -84,6 +91,15 @@ func (t *tree) setTypes(set typeSet) {
 
 // settle gives a schema either one type, null aside, or anyOf. One that says neither stays as it is.
 func (x *exporter) settle(t *tree, at *loc) *tree {
+	if t.has("anyOf") && len(t.get("properties").entries()) > 0 {
+		x.add(at, "type", "the alternatives of an object are listed together with its properties")
+		all := gather(t)
+		t.drop("anyOf")
+		t.set("properties", all.props)
+		if t.drop("required"); len(all.required) > 0 {
+			t.setWords("required", all.required)
+		}
+	}
 	if !t.has("type") && t.has("anyOf") {
 		x.besideChoices(t, at)
 	}

@@ -49,7 +49,16 @@ func (s *stricter) schema(t *tree, at *loc) (*tree, *undo) {
 		s.fail(at, "takes any value or none")
 		return t, nil
 	}
+	s.conflict = ""
 	s.merge(t, at, "keyword")
+	switch {
+	case s.conflict != "":
+		s.fail(at, "has parts of allOf that say different things of %s", s.conflict)
+	case t.has("anyOf") && t.has("oneOf"):
+		s.fail(at, "has alternatives of two kinds")
+	case len(t.get("patternProperties").entries()) > 0 || t.get("unevaluatedProperties").isObject():
+		s.fail(at, "takes properties that are not described")
+	}
 	t = s.nulls(t, at, "keyword")
 	s.listItems(t, at)
 	s.known(t, at)
