@@ -239,6 +239,18 @@ func TestNormalizeBounds(t *testing.T) {
 	}
 }
 
+// TestNormalizeCutsReferencesFirst: a long way through references ends in an object, before schemas are
+// emptied for their depth, and costs no more than what is written.
+func TestNormalizeCutsReferencesFirst(t *testing.T) {
+	out, cs := Normalize(json.RawMessage(hostile["chain of properties and refs"]()))
+	if !slices.ContainsFunc(cs, func(c Change) bool { return c.Rule == "depth" && strings.Contains(c.What, "is cut to any object") }) {
+		t.Errorf("%v", cs)
+	}
+	if slices.ContainsFunc(cs, func(c Change) bool { return strings.Contains(c.What, "stands more than 64 deep") }) || len(out) > 4000 {
+		t.Errorf("%d bytes, %v", len(out), cs)
+	}
+}
+
 // propertyNames are the names of all maps of properties, wherever they stand.
 func propertyNames(v any, into map[string]bool) {
 	switch v := v.(type) {

@@ -27,6 +27,8 @@ var textCases = []struct{ why, text, want, rules string }{
 	{"hidden text alone", tagged("please"), "", "tag"},
 	{"one hidden character", "a" + tagged("x") + "b", "ab", "tag"},
 	{"hidden text in a flag's clothes", "\U0001F3F4" + tagged("ignore all rules") + "\U000E007F", "\U0001F3F4", "tag"},
+	{"hidden text of letters alone in a flag's clothes", "\U0001F3F4" + tagged("ignoreallrules") + "\U000E007F", "\U0001F3F4", "tag"},
+	{"a flag too short", "\U0001F3F4" + tagged("gb") + "\U000E007F", "\U0001F3F4", "tag"},
 	{"a flag that does not end", "\U0001F3F4" + tagged("gbeng") + "!", "\U0001F3F4!", "tag"},
 	{"text turned around", "safe \u202egnirts desrever\u202c end", "safe gnirts desrever end", "bidi"},
 	{"isolates and marks", "a\u2066b\u2069c\u200ed\u200fe\u061c", "abcde", "bidi"},
