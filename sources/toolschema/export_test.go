@@ -192,6 +192,7 @@ func TestStrictLosesNothing(t *testing.T) {
 		{"an open tuple", `{"type":"array","prefixItems":[{"type":"string"}]}`, "any values at #/properties/a"},
 		{"alternatives of two kinds", `{"anyOf":[{"type":"string"}],"oneOf":[{"type":"string"}]}`, "two kinds at #/properties/a"},
 		{"parts that disagree", `{"allOf":[{"anyOf":[{"type":"string"}]},{"anyOf":[{"type":"integer"}]}]}`, "anyOf at #/properties/a"},
+		{"parts of different types", `{"allOf":[{"type":"string"},{"type":"integer"}]}`, "type at #/properties/a"},
 		{"too deep inside", `{"type":"array","items":{"anyOf":[{"type":"string"},{}]}}`, "any value at #/properties/a/items/anyOf/1"},
 	} {
 		spec := tool("t", objectOf(tt.property))
@@ -201,6 +202,9 @@ func TestStrictLosesNothing(t *testing.T) {
 			t.Errorf("%s: %v", tt.why, e.Changes())
 			continue
 		}
+		if r := ruleWords(e.Changes()); strings.Contains(r, "closed") || strings.Contains(r, "all-required") || strings.Contains(r, "keyword") {
+			t.Errorf("%s: changes are told that were not made: %s", tt.why, r)
+		}
 		plain := exported(t, OpenAI, nil, spec)
 		if string(parameters(t, plain.Tools[0].JSON)) != string(parameters(t, e.Tools[0].JSON)) {
 			t.Errorf("%s: without strict mode it is %s, not as in plain %s", tt.why, e.Tools[0].JSON, plain.Tools[0].JSON)
@@ -209,6 +213,22 @@ func TestStrictLosesNothing(t *testing.T) {
 	e := exported(t, OpenAIStrict, nil, tool("t", objectOf(`{"type":"object","properties":{"b":{"type":"string"}},"required":["b"],"oneOf":[{"properties":{"c":{"type":"string"}},"required":["c"]},{"properties":{"d":{"type":"string"}}}]}`)))
 	if got := string(parameters(t, e.Tools[0].JSON)); !e.Tools[0].Strict || !strings.Contains(got, `"required":["b","c","d"]`) {
 		t.Errorf("an object with alternatives is %s: %v", got, e.Changes())
+	}
+}
+
+// TestExportRefuses: what no arguments can satisfy is left out, with a reason.
+func TestExportRefuses(t *testing.T) {
+	for _, schema := range []string{` false `, `{"type":"array"}`, `{"type":["string","null"]}`, `{"$ref":"#/$defs/A","$defs":{"A":{"type":"integer"}}}`} {
+		for _, p := range Providers() {
+			e := exported(t, p, nil, tool("before", `{}`), tool("t", schema), tool("after", `{}`))
+			if len(e.Tools) != 2 || len(e.LeftOut) != 1 || e.LeftOut[0].Rule != "root-object" || e.LeftOut[0].Reason == "" {
+				t.Errorf("%s, %s: %v", schema, p, e.LeftOut)
+			}
+		}
+	}
+	e := exported(t, OpenAI, nil, tool("t", `{"type":["object","string"],"properties":{"a":{"type":"string"}},"nullable":true}`))
+	if got := string(parameters(t, e.Tools[0].JSON)); got != `{"type":"object","properties":{"a":{"type":"string"}}}` || ruleWords(e.Changes()) != "root-object" {
+		t.Errorf("%s by %v", got, e.Changes())
 	}
 }
 

@@ -131,6 +131,15 @@ func quickest(f func()) time.Duration {
 	return best
 }
 
+// textOfAll has something for every rule about texts.
+func textOfAll() string {
+	s := ""
+	for _, x := range textCases {
+		s += x.text
+	}
+	return s
+}
+
 // TestLinear: ten times the input takes about ten times as long, also where everything clashes.
 func TestLinear(t *testing.T) {
 	if testing.Short() {
@@ -164,6 +173,9 @@ func TestLinear(t *testing.T) {
 		{"Qualified", func(n int) func() { w := clashing(n); return func() { Qualified("s", w) } }},
 		{"Args", func(n int) func() { s := properties(n); return func() { Args(s) } }},
 		{"NewBinder", func(n int) func() { s := properties(n); return func() { NewBinder(s) } }},
+		{"Normalize", func(n int) func() { s := properties(n); return func() { Normalize(s) } }},
+		{"Clean", func(n int) func() { s := strings.Repeat(textOfAll(), n); return func() { Clean(s); OneLine(s, 0) } }},
+		{"Inspect", func(n int) func() { s := strings.Repeat(textOfAll(), n/20); return func() { Inspect(s) } }},
 	} {
 		const n = 400
 		small, large := quickest(tt.work(n)), quickest(tt.work(10*n))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -65,6 +66,11 @@ func TestNormalize(t *testing.T) {
 		{"a reference to itself", `{"type":"object","properties":{"a":{"$ref":"#/properties/a"}}}`, `{"type":"object","properties":{"a":{}}}`, "cycle"},
 		{"outside, and nowhere", `{"type":"object","properties":{"a":{"$ref":"http://127.0.0.1:9/x","description":"D"},"b":{"$ref":"file:///etc/hostname"},"c":{"$ref":"other.json#/x"},"d":{"$ref":"#/$defs/No"},"e":{"$ref":7}}}`,
 			`{"type":"object","properties":{"a":{"description":"D"},"b":{},"c":{},"d":{},"e":{}}}`, "dangling-ref ref remote-ref"},
+		{"identifiers in a part, which copies would share", `{"$id":"http://x.test/root","type":"object","properties":{"a":{"$ref":"#/$defs/A"},"b":{"$ref":"#/$defs/A"}},"$defs":{"A":{"$id":"http://x.test/a","$anchor":"a","type":"string"}}}`,
+			`{"$id":"http://x.test/root","type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}}}`, "ref"},
+		{"references by other words", `{"type":"object","properties":{"a":{"$dynamicRef":"#x","type":"string"},"b":{"$ref":"#x"}}}`, `{"type":"object","properties":{"a":{"type":"string"},"b":{}}}`, "dangling-ref ref"},
+		{"a restriction beside what it depends on", `{"type":"object","properties":{"a":{"$ref":"#/$defs/A","additionalProperties":false}},"$defs":{"A":{"type":"object","properties":{"b":{}}}}}`,
+			`{"type":"object","properties":{"a":{"additionalProperties":false,"allOf":[{"type":"object","properties":{"b":{}}}]}}}`, "ref"},
 		{"a reference as a value is none", `{"type":"object","properties":{"a":{"default":{"$ref":"#/x"},"enum":[{"$ref":"#/y"}]}}}`, `{"type":"object","properties":{"a":{"default":{"$ref":"#/x"},"enum":[{"$ref":"#/y"}]}}}`, ""},
 
 		{"words in a schema's place", `{"type":"object","properties":{"a":"string","b":"strnig","c":true,"d":false,"e":null,"f":7},"additionalProperties":true}`,
@@ -169,10 +175,17 @@ func TestNormalizeHostile(t *testing.T) {
 	for name, f := range bombs {
 		t.Run(name, func(t *testing.T) {
 			schema := json.RawMessage(f())
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
 			start := time.Now()
 			out, _ := Normalize(schema)
 			took := time.Since(start)
-			t.Logf("%d bytes became %d in %v", len(schema), len(out), took)
+			runtime.ReadMemStats(&after)
+			cost := (after.TotalAlloc - before.TotalAlloc) >> 20
+			t.Logf("%d bytes became %d in %v, and %d MB were allocated", len(schema), len(out), took, cost)
+			if cost > 100 {
+				t.Errorf("%d MB were allocated", cost)
+			}
 			if took > 2*time.Second && !raceEnabled {
 				t.Errorf("took %v", took)
 			}

@@ -80,6 +80,10 @@ func TestArgumentsKeepTheirOwn(t *testing.T) {
 	if err != nil || len(out["a"].([]any)[0].(map[string]any)) != 0 {
 		t.Fatalf("%v, %v", out, err)
 	}
+	list := args["a"].([]any)
+	if _, there := list[0].(map[string]any)["b"]; !there {
+		t.Errorf("the list is %v now", list)
+	}
 	if _, there := inner["b"]; !there || len(args) != 1 {
 		t.Errorf("the arguments are %v now", args)
 	}
