@@ -30,6 +30,8 @@ var arrows = map[string]struct{ own, outside []string }{
 	"sources/hostconfig":      {own: []string{".", "grade", "internal"}},
 	"sources/toolschema":      {own: []string{".", "grade"}, outside: []string{"github.com/google/jsonschema-go"}},
 	"sources/sourcetest":      {own: []string{".", "grade", "sources/toolschema"}},
+	"internal/hostdoc":        {own: []string{"internal/tomldoc"}, outside: []string{"github.com/tailscale/hujson", "go.yaml.in/yaml/v3"}},
+	"internal/hostvars":       {},
 	"internal/*":              {own: []string{".", "grade", "sources/toolschema", "internal"}, outside: []string{"github.com/BurntSushi/toml"}},
 	"examples/*":              {own: []string{"*"}, outside: []string{sdk}},
 }
@@ -117,7 +119,7 @@ func TestImportArrows(t *testing.T) {
 }
 
 func TestTheRootLinksNoSDK(t *testing.T) {
-	for _, p := range goList(t, module, module+"/sources/configsource", module+"/sources/virtualsource", module+"/sources/sourcetest", module+"/sources/toolschema") {
+	for _, p := range goList(t, module, module+"/sources/configsource", module+"/sources/virtualsource", module+"/sources/sourcetest", module+"/sources/toolschema", module+"/sources/hostconfig") {
 		for _, d := range p.Deps {
 			if strings.HasPrefix(d, sdk) {
 				t.Errorf("%s depends on %s", p.ImportPath, d)

@@ -60,7 +60,8 @@ func (b *Bridge[S]) Reconnect() { b.b.reconnect() }
 // Status tells how the Bridge is. It does not block.
 func (b *Bridge[S]) Status() BridgeStatus { return b.b.status() }
 
-// Close ends the calls in flight with ErrClosed, and the session, and waits for both at most CloseBound.
+// Close is also how a host switches a server off: a Bridge that is parked tries again until it is closed, and
+// never after. It ends the calls in flight with ErrClosed, and the session, and waits for both at most CloseBound.
 // What does not end by then is left to itself, counted in Status as Abandoned, and makes an error; this is
 // also what becomes of a function that calls Close itself. Further calls wait for the same end and return
 // the same.
@@ -102,6 +103,7 @@ func Do[S Session, R any](ctx context.Context, b *Bridge[S], o CallOptions, call
 	for {
 		a, err := c.begin()
 		if err != nil {
+			c.over()
 			var zero R
 			return zero, err
 		}
@@ -110,6 +112,7 @@ func Do[S Session, R any](ctx context.Context, b *Bridge[S], o CallOptions, call
 		got, replied := await(a, reply)
 		err, again := c.end(a, got.err, replied)
 		if !again {
+			c.over()
 			return got.value, err
 		}
 	}
@@ -142,7 +145,7 @@ func await[R any](a *attempt, reply <-chan answer[R]) (got answer[R], replied bo
 	case got = <-reply:
 		return got, true
 	case <-a.Done():
-	case <-a.ep.ctx.Done():
+	case <-a.ep.gone:
 		if t := a.settling(); t != nil {
 			defer t.stop()
 			select {

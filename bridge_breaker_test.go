@@ -27,6 +27,11 @@ func (r *bridgeRPC) call(_ context.Context, s *bridgeSession) (int, error) {
 	return s.n, nil
 }
 
+// errUnsent is a transport failure before anything was sent, as over HTTP when nobody listens.
+var errUnsent = errors.Join(errDown, ErrNotReached)
+
+var errRefused401 = errors.Join(errors.New("401"), ErrNeedsAuth, ErrNotReached)
+
 // errGateway is a transport failure that the session survives, as over HTTP.
 var errGateway = errors.Join(errors.New("502 bad gateway"), ErrUnavailable)
 
@@ -92,11 +97,11 @@ func TestBridgeBreaker(t *testing.T) {
 			timed(t.Context(), b, CallOptions{}, r.call).wantOK(t, 1, 0)
 		})
 	})
-	t.Run("so does one that did not reach the tool, and one that gave up waiting", func(t *testing.T) {
+	t.Run("so does one that was refused, and one that gave up waiting", func(t *testing.T) {
 		inBubble(t, BridgeOptions{IdleStop: 100 * sec}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
 			r := openBreaker(t, b)
 			sleep(60 * sec)
-			r.err = ErrNotReached
+			r.err = errRefused401
 			_, _ = Do(t.Context(), b, CallOptions{}, r.call)
 			_, _ = Do(t.Context(), b, CallOptions{}, r.call)
 			if r.runs.Load() != 5 {
@@ -134,7 +139,7 @@ func TestBridgeBreaker(t *testing.T) {
 		inBubble(t, BridgeOptions{}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
 			for range 5 {
 				timed(ctxTimeout(t, 100*ms), b, CallOptions{}, mute).wantErr(t, KindTimeout, true, 100*ms)
-				_, _ = Do(t.Context(), b, CallOptions{}, func(context.Context, *bridgeSession) (int, error) { return 0, errors.Join(ErrNeedsAuth, ErrNotReached) })
+				_, _ = Do(t.Context(), b, CallOptions{}, func(context.Context, *bridgeSession) (int, error) { return 0, errRefused401 })
 				_, _ = Do(t.Context(), b, CallOptions{}, func(context.Context, *bridgeSession) (int, error) { panic("x") })
 			}
 			for _, err := range []error{errGateway, errGateway, errors.New("bad output schema"), errGateway, errGateway} {
@@ -198,6 +203,87 @@ func TestBridgeBreaker(t *testing.T) {
 			_, _ = Do(t.Context(), b, CallOptions{}, r.call)
 			if r.runs.Load() != 4 {
 				t.Errorf("%d runs", r.runs.Load())
+			}
+		})
+	})
+}
+
+// A server that nobody can connect to is as unreachable as one whose gateway says so.
+func TestBridgeBreakerUnsent(t *testing.T) {
+	for _, replay := range []Replay{ReplayNever, ReplayUntilSent, ReplayAlways} {
+		t.Run("a strike for a call, however often it was tried", func(t *testing.T) {
+			inBubble(t, BridgeOptions{}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
+				r := &bridgeRPC{err: errUnsent, take: sec}
+				r.down.Store(true)
+				o := CallOptions{Replay: replay}
+				tries := int32(min(replay, 1)) + 1
+				for i := range int32(3) {
+					if st := b.Status(); !st.OpenUntil.IsZero() {
+						t.Fatalf("open after %d calls", i)
+					}
+					if _, err := Do(t.Context(), b, o, r.call); err != errUnsent {
+						t.Fatal(err)
+					}
+				}
+				timed(t.Context(), b, o, r.call).wantErr(t, KindUnavailable, false, 0)
+				if n := r.runs.Load(); n != 3*tries {
+					t.Errorf("%d runs", n)
+				}
+				// Half open the call stays the only one through all its tries, and opens it again.
+				sleep(60 * sec)
+				probe := async(t.Context(), b, o, r.call)
+				for range tries {
+					synctest.Wait()
+					timed(t.Context(), b, o, r.call).wantErr(t, KindUnavailable, false, 0)
+					sleep(sec)
+				}
+				if p := <-probe; p.err != errUnsent {
+					t.Error(p.err)
+				}
+				e := timed(t.Context(), b, o, r.call).wantErr(t, KindUnavailable, false, 0)
+				if n := r.runs.Load(); n != 4*tries || e.RetryAfter != 60*sec {
+					t.Errorf("%d runs, try again in %v", n, e.RetryAfter)
+				}
+				// The next one finds the way open at its last try.
+				sleep(60 * sec)
+				fails := tries - 1
+				timed(t.Context(), b, o, func(_ context.Context, s *bridgeSession) (int, error) {
+					if fails--; fails >= 0 {
+						return 0, errUnsent
+					}
+					return s.n, nil
+				}).wantOK(t, 1, 0)
+				if st := b.Status(); !st.OpenUntil.IsZero() || b.b.breaker != (breaker{}) {
+					t.Errorf("%+v", b.b.breaker)
+				}
+			})
+		})
+	}
+	t.Run("one that its caller gave up before it was sent does not count, whatever the reason", func(t *testing.T) {
+		inBubble(t, BridgeOptions{}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
+			for range 5 {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				_, _ = Do(ctx, b, CallOptions{}, func(ctx context.Context, _ *bridgeSession) (int, error) {
+					cancel(errors.New("no longer wanted"))
+					<-ctx.Done()
+					return 0, errors.Join(context.Cause(ctx), ErrNotReached)
+				})
+				synctest.Wait()
+			}
+			if b.b.breaker != (breaker{}) {
+				t.Errorf("%+v", b.b.breaker)
+			}
+		})
+	})
+	t.Run("a probe that is refused before it has a session makes room", func(t *testing.T) {
+		inBubble(t, BridgeOptions{IdleStop: 100 * sec}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
+			openBreaker(t, b)
+			sleep(100 * sec)
+			wantState(t, b, StateDormant)
+			d.set(dialErr(errDown)) // it waits in backoff, so that nothing closes the breaker
+			timed(ctxTimeout(t, sec/2), b, CallOptions{}, sessionNumber).wantErr(t, KindUnavailable, false, 0)
+			if b.b.breaker.probe != nil {
+				t.Error("the place of the probe is taken for ever")
 			}
 		})
 	})

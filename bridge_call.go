@@ -22,6 +22,7 @@ type doing struct {
 	replay   Replay
 	replayed bool
 	ran      bool // an attempt may have reached the tool
+	probing  bool // it is, or was, the one that an open breaker let through
 	begun    bool // first is taken
 
 	first attempt // which is mostly the only one
@@ -33,6 +34,7 @@ type attempt struct {
 	cancel          context.CancelCauseFunc
 	c               *doing
 	ep              *epoch // whose place it holds
+	spare           bool   // if it does not reach the tool there will be another
 
 	mu    sync.Mutex
 	limit ClockTimer // nil: the caller's deadline comes first
@@ -58,21 +60,22 @@ func newDoing(ctx context.Context, b *bridge, o CallOptions) *doing {
 // begin gets a place on a session for the next attempt.
 func (c *doing) begin() (*attempt, error) {
 	for {
-		a := c.attempt()
+		a, now := c.attempt()
 		if c.ctx.Err() != nil {
 			return nil, c.timeUp(a, "wait")
 		}
 		c.b.mu.Lock()
-		w, err := c.b.admitLocked(a)
+		w, err := c.b.admitLocked(a, now)
 		c.b.mu.Unlock()
 		if err == nil && w != nil {
 			err = c.wait(w)
+			now = c.b.o.Clock.Now()
 		}
 		if err != nil {
 			return nil, err
 		}
-		a.arm()
-		if a.ep.ctx.Err() == nil {
+		a.arm(now)
+		if a.ep.cause() == nil {
 			return a, nil
 		}
 		// The session went before the call began: nothing has run.
@@ -86,18 +89,21 @@ func (c *doing) begin() (*attempt, error) {
 // deadline is the earlier of the caller's and the limits', as they were at the start.
 func (c *doing) deadline() time.Time { return c.started.Add(c.most) }
 
-func (c *doing) attempt() *attempt {
+// attempt gives the next attempt and when it begins. Reading the clock is a good part of a small call, so
+// the first does not read it again.
+func (c *doing) attempt() (a *attempt, now time.Time) {
+	spare := !c.replayed && c.replay >= ReplayUntilSent
 	if c.begun {
-		return &attempt{c: c}
+		return &attempt{c: c, spare: spare}, c.b.o.Clock.Now()
 	}
 	c.begun = true
-	c.first.c = c
-	return &c.first
+	c.first.c, c.first.spare = c, spare
+	return &c.first, c.started
 }
 
 // wait waits for a place.
 func (c *doing) wait(w *waiter) error {
-	limit := newAlarm(c.b.o.Clock, c.left())
+	limit := newAlarm(c.b.o.Clock, c.left(c.b.o.Clock.Now()))
 	defer limit.stop()
 	select {
 	case <-w.granted:
@@ -110,9 +116,9 @@ func (c *doing) wait(w *waiter) error {
 }
 
 // left is the time until the earlier of the limits.
-func (c *doing) left() time.Duration {
+func (c *doing) left(now time.Time) time.Duration {
 	silent := time.Duration(c.progress.Load()) + c.limits.Silence
-	return min(silent, c.limits.Ceiling) - c.b.o.Clock.Now().Sub(c.started)
+	return min(silent, c.limits.Ceiling) - now.Sub(c.started)
 }
 
 // holds reports whether the call is made inside another one that holds a place of ep.
@@ -126,14 +132,14 @@ func (c *doing) holds(ep *epoch) bool {
 }
 
 // arm makes the attempt's context.
-func (a *attempt) arm() {
+func (a *attempt) arm(now time.Time) {
 	a.Context, a.cancel = context.WithCancelCause(a.c.ctx)
 	if t, ok := a.c.ctx.Deadline(); ok && !t.After(a.c.deadline()) {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.limit = a.c.b.o.Clock.AfterFunc(a.c.left(), a.expire)
+	a.limit = a.c.b.o.Clock.AfterFunc(a.c.left(now), a.expire)
 }
 
 func (a *attempt) disarm() {
@@ -151,7 +157,7 @@ func (a *attempt) expire() {
 	if a.Err() != nil {
 		return
 	}
-	if left := a.c.left(); left > 0 {
+	if left := a.c.left(a.c.b.o.Clock.Now()); left > 0 {
 		a.limit.Reset(left)
 		return
 	}
@@ -181,12 +187,21 @@ func (a *attempt) report(p Progress) {
 	}
 }
 
+// over makes room for the next probe of an open breaker, if the call was one.
+func (c *doing) over() {
+	if c.probing {
+		c.b.mu.Lock()
+		defer c.b.mu.Unlock()
+		c.b.breaker.leave(c)
+	}
+}
+
 // settle is how long an answer that was received just before the session was lost has to get through.
 const settle = 10 * time.Millisecond
 
 // settling gives the caller a moment for its answer after the session was lost; nil after another end.
 func (a *attempt) settling() *alarm {
-	if errors.Is(context.Cause(a.ep.ctx), ErrSessionLost) {
+	if errors.Is(a.ep.cause(), ErrSessionLost) {
 		return newAlarm(a.c.b.o.Clock, settle)
 	}
 	return nil
@@ -223,7 +238,7 @@ func (c *doing) end(a *attempt, err error, replied bool) (out error, again bool)
 
 // lost is the reason if the attempt failed because its session ended, else nil.
 func (c *doing) lost(a *attempt, err error, replied, timeUp bool) error {
-	why := context.Cause(a.ep.ctx)
+	why := a.ep.cause()
 	if !replied {
 		if timeUp {
 			return nil
@@ -256,14 +271,13 @@ func (c *doing) lost(a *attempt, err error, replied, timeUp bool) error {
 
 // leave ends a call function for which nobody waits any longer. It has one grace to return.
 func (a *attempt) leave() {
-	why := context.Cause(a.ep.ctx)
+	why := a.ep.cause()
 	if why == nil {
 		why = context.Canceled
 	}
 	a.cancel(why)
 	a.c.b.mu.Lock()
 	defer a.c.b.mu.Unlock()
-	a.c.b.breaker.leave(a)
 	if !a.done {
 		a.grace = a.c.b.o.Clock.AfterFunc(a.c.b.o.Grace, a.overdue)
 	}
@@ -304,7 +318,6 @@ func (a *attempt) finish(err error) {
 			b.retireLocked(a.ep, shared(err))
 		}
 	}
-	b.breaker.leave(a)
 	b.releaseLocked(a.ep)
 	b.mu.Unlock()
 	if grace != nil {
@@ -312,7 +325,9 @@ func (a *attempt) finish(err error) {
 	}
 }
 
-// sign is what a call's end says about the transport.
+// sign is what a call's end says about the transport. What fails is the way to the server, not a tool: the
+// request could not be sent, what carries it broke, or somebody on the way cannot serve it now. A call that
+// ends by its own limit or context, and one that was refused, say nothing.
 type sign uint8
 
 const (
@@ -338,10 +353,13 @@ func (a *attempt) sign(err error) sign {
 	case KindTimeout, KindCancelled, KindClosed, KindProtocol:
 		return signNone
 	}
-	if errors.Is(err, ErrNotReached) {
+	if !errors.Is(err, ErrNotReached) {
+		return signWorks
+	}
+	if KindOf(err) != KindTool || a.spare || a.Err() != nil { // refused; the next attempt will say it; it is not the transport's end
 		return signNone
 	}
-	return signWorks
+	return signFails
 }
 
 // reportsLoss reports whether a call function says that its session is lost.

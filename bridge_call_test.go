@@ -3,6 +3,7 @@ package toolsource
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
 	"strings"
@@ -217,6 +218,20 @@ func TestBridgeSessionLost(t *testing.T) {
 			timed(t.Context(), b, CallOptions{Replay: ReplayAlways}, diesMid(ErrSessionLost)).wantErr(t, KindUnavailable, true, sec)
 		}, dialOK, dialErr(ErrPermanent))
 	})
+	t.Run("X-03 the call learns it first, and the session says nothing", func(t *testing.T) {
+		inBubble(t, BridgeOptions{}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
+			other := async(t.Context(), b, CallOptions{}, mute)
+			synctest.Wait()
+			var runs atomic.Int32
+			timed(t.Context(), b, CallOptions{Replay: ReplayUntilSent}, writes(&runs, func(context.Context, *bridgeSession) (int, error) {
+				return 0, fmt.Errorf("%w: write: broken pipe", ErrSessionLost)
+			})).wantErr(t, KindSessionLost, true, 0)
+			(<-other).wantErr(t, KindSessionLost, true, settle)
+			if st := wantState(t, b, StateReady); st.Epoch != 2 || runs.Load() != 1 || d.session(0).closed() != 1 {
+				t.Errorf("%+v, %d runs, closed %d times", st, runs.Load(), d.session(0).closed())
+			}
+		})
+	})
 	t.Run("X-01 dead before the call", func(t *testing.T) {
 		inBubble(t, BridgeOptions{}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
 			mustDo(t, b)
@@ -311,7 +326,7 @@ func TestBridgeNotReachedGoesOnceMore(t *testing.T) {
 
 func TestBridgeNothingIsSentAgainAfterTheEnd(t *testing.T) {
 	b := newBridge(nil, nil)
-	a := &attempt{c: newDoing(context.Background(), b, CallOptions{Replay: ReplayAlways}), ep: &epoch{ctx: context.Background()}}
+	a := &attempt{c: newDoing(context.Background(), b, CallOptions{Replay: ReplayAlways}), ep: &epoch{}}
 	a.Context, a.cancel = context.WithCancelCause(context.Background())
 	a.cancel(ErrTimeout)
 	for _, err := range []error{errors.Join(ErrNotReached, context.Canceled), ErrSessionLost} {
@@ -325,7 +340,8 @@ func TestBridgeNothingIsSentAgainAfterTheEnd(t *testing.T) {
 func TestBridgeAwaitPrefersTheAnswer(t *testing.T) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
-	ep := &epoch{ctx: over}
+	ep := &epoch{gone: make(chan struct{})}
+	ep.endLocked(errRecycled)
 	for range 100 {
 		reply := make(chan answer[int], 1)
 		reply <- answer[int]{value: 7}
@@ -342,7 +358,7 @@ func TestBridgeWithdrawnPlace(t *testing.T) {
 		synctest.Wait()
 		a := &attempt{c: newDoing(t.Context(), b.b, CallOptions{})}
 		b.b.mu.Lock()
-		w, err := b.b.admitLocked(a)
+		w, err := b.b.admitLocked(a, time.Now())
 		b.b.mu.Unlock()
 		if w == nil || err != nil {
 			t.Fatal(w, err)

@@ -11,22 +11,25 @@ import (
 // much as the rest of a small call. So a goroutine whose call has ended waits a moment for the next.
 const (
 	mostIdle = 64          // goroutines that wait for a call
-	idleFor  = time.Second // how long one waits
+	idleFor  = time.Second // how long one waits at most; it is half of that at least
 )
 
 // crew runs call functions, each on a goroutine of its own at that time.
 type crew struct {
 	ended func()       // told of the end of each goroutine
-	alive atomic.Int64 // goroutines, waiting ones included
+	alive atomic.Int64 // goroutines, waiting ones included, and the sweep
 
-	mu   sync.Mutex // guards the fields below
-	idle []*hand    // the last that came is the first to go, since its stack is warm
-	off  bool       // nobody waits any more
+	mu    sync.Mutex  // guards the fields below
+	idle  []*hand     // the last that came is the first to go, since its stack is warm
+	turn  uint        // sweeps so far
+	sweep *time.Timer // of those that waited long enough; nil: nobody waits
+	off   bool        // nobody waits any more
 }
 
 // hand is a goroutine of the crew.
 type hand struct {
 	next chan func() // room for one; only who took the hand from idle sends; nil: go home
+	turn uint        // of the crew, when it began to wait
 }
 
 // run does not wait.
@@ -46,35 +49,20 @@ func (c *crew) run(f func()) {
 }
 
 func (c *crew) life(f func()) {
-	defer func() { // also when f ends the goroutine
-		c.alive.Add(-1)
-		c.ended()
-	}()
+	defer c.end() // also when f ends the goroutine
 	h := &hand{next: make(chan func(), 1)}
-	var t *time.Timer
-	for {
+	for f != nil {
 		f()
 		if !c.wait(h) {
 			return
 		}
-		if t == nil {
-			t = time.NewTimer(idleFor)
-			defer t.Stop()
-		} else {
-			t.Reset(idleFor)
-		}
-		select {
-		case f = <-h.next:
-		case <-t.C:
-			if c.leave(h) {
-				return
-			}
-			f = <-h.next // somebody took it just now
-		}
-		if f == nil {
-			return
-		}
+		f = <-h.next
 	}
+}
+
+func (c *crew) end() {
+	c.alive.Add(-1)
+	c.ended()
 }
 
 // wait puts a hand among those that wait; false if there are enough, or none is wanted any more.
@@ -84,21 +72,38 @@ func (c *crew) wait(h *hand) bool {
 	if c.off || len(c.idle) >= mostIdle {
 		return false
 	}
+	h.turn = c.turn
 	c.idle = append(c.idle, h)
+	if c.sweep == nil {
+		c.alive.Add(1)
+		c.sweep = time.AfterFunc(idleFor/2, c.sendHome)
+	}
 	return true
 }
 
-// leave takes a hand away from those that wait; false if it was taken.
-func (c *crew) leave(h *hand) bool {
+// sendHome ends those that have waited since before the sweep before this one. They are the first in idle.
+func (c *crew) sendHome() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	for i, o := range c.idle {
-		if o == h {
-			c.idle = slices.Delete(c.idle, i, i+1)
-			return true
-		}
+	n := 0
+	for n < len(c.idle) && c.idle[n].turn < c.turn {
+		n++
 	}
-	return false
+	home := slices.Clone(c.idle[:n])
+	c.idle = slices.Delete(c.idle, 0, n)
+	c.turn++
+	again := len(c.idle) > 0 // never when the crew is off
+	if again {
+		c.sweep.Reset(idleFor / 2)
+	} else {
+		c.idle, c.sweep = nil, nil
+	}
+	c.mu.Unlock()
+	for _, h := range home {
+		h.next <- nil
+	}
+	if !again {
+		c.end()
+	}
 }
 
 // dismiss sends home those that wait, and the others after their calls.
@@ -106,6 +111,10 @@ func (c *crew) dismiss() {
 	c.mu.Lock()
 	idle := c.idle
 	c.idle, c.off = nil, true
+	if c.sweep != nil && c.sweep.Stop() {
+		c.sweep = nil
+		c.alive.Add(-1)
+	}
 	c.mu.Unlock()
 	for _, h := range idle {
 		h.next <- nil

@@ -163,7 +163,7 @@ func (c *doing) timeUp(a *attempt, phase string) error {
 	}
 	e.Remedy = "raise the limit, or look at why it is slow"
 	what, limit := "configured timeout", c.limits.Ceiling
-	if c.left() <= 0 && time.Duration(c.progress.Load())+c.limits.Silence < c.limits.Ceiling {
+	if c.left(c.b.o.Clock.Now()) <= 0 && time.Duration(c.progress.Load())+c.limits.Silence < c.limits.Ceiling {
 		what, limit = "configured timeout without progress", c.limits.Silence
 	}
 	e.Err = &endedError{fmt.Sprintf("no answer after %v (%s: %v)", elapsed, what, limit), ErrTimeout}

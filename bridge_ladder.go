@@ -60,7 +60,7 @@ func (l *ladder) proved() { l.fails, l.drops = 0, 0 }
 type breaker struct {
 	strikes int
 	until   time.Time // zero: closed
-	probe   *attempt  // the call let through
+	probe   *attempt  // the first of the call let through
 }
 
 // admit reports whether a call may go, and if not, when to ask again. a is the probe from then on if the
@@ -86,15 +86,18 @@ func (k *breaker) strike(o *BridgeOptions, a *attempt, now time.Time) {
 	}
 	k.strikes++
 	shut := k.until.IsZero()
-	if shut && k.strikes >= o.BreakerThreshold || !shut && a != nil && a == k.probe {
+	probe := a != nil && k.probe != nil && k.probe.c == a.c
+	if shut && k.strikes >= o.BreakerThreshold || !shut && probe {
 		k.until = now.Add(o.BreakerCooldown)
 	}
-	k.leave(a)
+	if probe {
+		k.probe = nil
+	}
 }
 
-// leave frees the place of the probe, whose outcome says nothing.
-func (k *breaker) leave(a *attempt) {
-	if k.probe == a {
+// leave frees the place of the probe when its call is over. Often it is free already.
+func (k *breaker) leave(c *doing) {
+	if k.probe != nil && k.probe.c == c {
 		k.probe = nil
 	}
 }

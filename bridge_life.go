@@ -43,16 +43,16 @@ func (b *bridge) connect(ep *epoch, pause time.Duration) bool {
 // rest waits for the next try.
 func (b *bridge) rest(ep *epoch, pause time.Duration) bool {
 	if pause <= 0 {
-		return ep.ctx.Err() == nil
+		return ep.cause() == nil
 	}
 	t := newAlarm(b.o.Clock, pause)
 	defer t.stop()
 	select {
 	case <-t.c:
 		return true
-	case <-ep.wake:
+	case <-ep.nudge:
 		return true
-	case <-ep.ctx.Done():
+	case <-ep.gone:
 		return false
 	}
 }
@@ -67,7 +67,9 @@ type dialled struct {
 // try dials once. A dial that does not return one grace after its context ended is abandoned; the session
 // that it may yet bring is closed.
 func (b *bridge) try(ep *epoch) (Session, <-chan struct{}, error) {
-	ctx, cancel := withTimeout(ep.ctx, b.o.Clock, b.o.Connect)
+	ctx, end := context.WithCancelCause(context.Background())
+	defer end(nil)
+	ctx, cancel := withTimeout(ctx, b.o.Clock, b.o.Connect)
 	defer cancel()
 	var taken atomic.Bool // by the goroutine below for a reply, or by us, who leave
 	reply := make(chan dialled, 1)
@@ -86,6 +88,8 @@ func (b *bridge) try(ep *epoch) (Session, <-chan struct{}, error) {
 	case d := <-reply:
 		return d.session, d.lost, b.connectError(ctx, d.err)
 	case <-ctx.Done():
+	case <-ep.gone:
+		end(ep.why)
 	}
 	t := newAlarm(b.o.Clock, b.o.Grace)
 	defer t.stop()
@@ -93,7 +97,7 @@ func (b *bridge) try(ep *epoch) (Session, <-chan struct{}, error) {
 	case d := <-reply:
 		return d.session, d.lost, b.connectError(ctx, d.err)
 	case <-t.c:
-	case <-b.expired:
+	case <-b.shutdown().expired:
 	}
 	if !taken.CompareAndSwap(false, true) {
 		d := <-reply
@@ -128,21 +132,21 @@ func (b *bridge) connectError(ctx context.Context, err error) error {
 
 // serve watches a session until it is lost, cut, or put to sleep.
 func (b *bridge) serve(ep *epoch) {
-	for {
-		t := newAlarm(b.o.Clock, b.duty(ep))
-		select {
-		case <-ep.ctx.Done():
-		case <-ep.lost:
-		case <-ep.poke:
-		case <-t.c:
-			b.act(ep)
+	for ep.cause() == nil {
+		var t ClockTimer // nil: there will be nothing to do
+		if wait := b.duty(ep); wait < forever {
+			t = b.o.Clock.AfterFunc(wait, func() { signal(ep.nudge) })
 		}
-		t.stop()
+		select {
+		case <-ep.lost:
+		case <-ep.nudge:
+		}
+		if t != nil {
+			t.Stop()
+		}
+		b.act(ep)
 		if isClosed(ep.lost) {
 			b.retire(ep, lostError(sessionErr(ep.session)))
-		}
-		if ep.ctx.Err() != nil {
-			return
 		}
 	}
 }
@@ -176,7 +180,7 @@ func (b *bridge) duty(ep *epoch) time.Duration {
 	return wait
 }
 
-// act does what is due.
+// act does what is due, if anything is.
 func (b *bridge) act(ep *epoch) {
 	if isClosed(ep.lost) {
 		return // before anything that would prove a session that is dead
@@ -206,10 +210,10 @@ func (b *bridge) ping(ep *epoch, p Pinger) {
 	b.mu.Lock()
 	heard := ep.heard
 	b.mu.Unlock()
-	ctx, cancel := withTimeout(ep.ctx, b.o.Clock, b.o.PingLimit)
+	ctx, cancel := withTimeout(context.Background(), b.o.Clock, b.o.PingLimit)
 	defer cancel()
-	err, returned := b.await(ctx, ep.lost, b.o.Grace, func() error { return p.Ping(ctx) })
-	if ep.ctx.Err() != nil || isClosed(ep.lost) {
+	err, returned := b.await(ctx, cancel, ep, b.o.Grace, func() error { return p.Ping(ctx) })
+	if ep.cause() != nil || isClosed(ep.lost) {
 		return
 	}
 	if !returned {
@@ -236,21 +240,22 @@ func (b *bridge) ping(ep *epoch, p Pinger) {
 
 // closeSession closes a session within its bound.
 func (b *bridge) closeSession(s Session) {
-	ctx, cancel := withTimeout(b.hurry, b.o.Clock, closeShare(b.o.CloseBound))
+	ctx, cancel := withTimeout(b.shutdown().hurry, b.o.Clock, closeShare(b.o.CloseBound))
 	defer cancel()
-	err, returned := b.await(ctx, nil, b.o.CloseBound-closeShare(b.o.CloseBound), func() error { return s.Close(ctx) })
+	err, returned := b.await(ctx, cancel, &epoch{}, b.o.CloseBound-closeShare(b.o.CloseBound), func() error { return s.Close(ctx) })
 	if returned && err != nil {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if b.closing.Load() {
-			b.closeErrs = append(b.closeErrs, err)
+			end := b.shutdown()
+			end.errs = append(end.errs, err)
 		}
 	}
 }
 
-// await runs one of the host's functions on a goroutine of its own and waits for it until stop, or until
-// grace after ctx's end; then the function is abandoned.
-func (b *bridge) await(ctx context.Context, stop <-chan struct{}, grace time.Duration, f func() error) (err error, returned bool) {
+// await runs one of the host's functions on a goroutine of its own and waits for it until grace after the end
+// of its context, of ep or of ep's session; then the function is abandoned.
+func (b *bridge) await(ctx context.Context, cancel func(), ep *epoch, grace time.Duration, f func() error) (err error, returned bool) {
 	reply := make(chan error, 1)
 	j := b.job(func() {
 		err := errNoReturn
@@ -261,15 +266,17 @@ func (b *bridge) await(ctx context.Context, stop <-chan struct{}, grace time.Dur
 	case err = <-reply:
 		return err, true
 	case <-ctx.Done():
-	case <-stop:
+	case <-ep.lost:
+	case <-ep.gone:
 	}
+	cancel()
 	t := newAlarm(b.o.Clock, grace)
 	defer t.stop()
 	select {
 	case err = <-reply:
 		return err, true
 	case <-t.c:
-	case <-b.expired:
+	case <-b.shutdown().expired:
 	}
 	select {
 	case err = <-reply:

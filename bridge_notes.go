@@ -122,6 +122,9 @@ func (b *bridge) wording(n note) (slog.Level, string) {
 	if n.state == StateParked {
 		delete(b.said, StateReady) // coming back from here is news
 	}
+	if b.said == nil {
+		b.said = map[State]string{}
+	}
 	b.said[n.state] = reason
 	return level, msg
 }

@@ -16,7 +16,7 @@ type BridgeOptions struct {
 	FirstTries []time.Duration                   // pauses between tries until the first session; 1, 2, 4 s; empty, not nil: one try
 	Reconnects []time.Duration                   // likewise once there was one, where the try after a loss comes at once; 1, 2, 4, 8, 16 s
 	Jitter     func(time.Duration) time.Duration // varies these pauses; nil: by up to a fifth either way
-	Probe      time.Duration                     // pause between tries when parked; 300 s
+	Probe      time.Duration                     // pause between tries when parked, until Close; 300 s
 	Proof      time.Duration                     // a session that lives so long has proven itself; 180 s
 	MaxWait    time.Duration                     // longest time that a call waits in backoff for a try to begin; 5 s
 
@@ -25,8 +25,13 @@ type BridgeOptions struct {
 	Grace       time.Duration // time for a function whose context ended to return before it is given up; 1 s
 	MaxInFlight int           // calls at once; 64
 
+	// Only failures of the way to the server open the breaker, one for a call: there was no session for it, its
+	// session was lost or cut, its request could not be sent (ErrNotReached and no other kind), or its error
+	// is of the kinds unavailable and outcome_unknown. Any answer of the server closes it, an error too, and
+	// so does a new session. Timeouts, cancels, refusals (needs_auth, forbidden, ...) and violations of the
+	// protocol do neither, so that one slow tool never shuts the others out.
 	BreakerThreshold int           // transport failures in a row that open the breaker; 3; negative: no breaker
-	BreakerCooldown  time.Duration // how long it then refuses calls; 60 s
+	BreakerCooldown  time.Duration // how long it then refuses calls, before it lets one at a time try; 60 s
 
 	Keepalive   time.Duration // pings a Pinger after so long without a call or ping; 0: never
 	PingLimit   time.Duration // longest time for a ping; 30 s
@@ -70,6 +75,9 @@ type BridgeStatus struct {
 	OpenUntil time.Time     // the breaker refuses calls until then; zero: it is closed
 }
 
+// defaultPauses are shared by all Bridges, which only read them.
+var defaultPauses = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}
+
 // complete gives a copy in which every default is filled in.
 func (o *BridgeOptions) complete() BridgeOptions {
 	var c BridgeOptions
@@ -90,10 +98,10 @@ func (o *BridgeOptions) complete() BridgeOptions {
 		}
 	}
 	if c.FirstTries == nil {
-		c.FirstTries = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
+		c.FirstTries = defaultPauses[:3]
 	}
 	if c.Reconnects == nil {
-		c.Reconnects = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}
+		c.Reconnects = defaultPauses
 	}
 	if c.Jitter == nil {
 		c.Jitter = func(d time.Duration) time.Duration {

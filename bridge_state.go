@@ -14,17 +14,12 @@ type bridge struct {
 	o    BridgeOptions // complete
 	dial func(context.Context) (Session, error)
 
-	hurry   context.Context // ends when a Close that is under way gets short of time
-	hasten  context.CancelFunc
-	expired chan struct{} // closed at Close's bound: nothing is waited for any longer
-	ended   chan struct{} // closed when Close has ended
-	drained chan struct{} // room for one: a goroutine ended after Close began
+	end     atomic.Pointer[shutdown] // nil: not needed yet, see shutdown
 	closing atomic.Bool
 	owners  atomic.Int64     // goroutines that own an epoch
 	jobs    atomic.Int64     // goroutines that run a function of the host's
 	crew    crew             // those of them that run call functions
 	said    map[State]string // what was logged since the server last proved itself; the teller's
-	result  error            // of Close, set before ended is closed
 
 	mu        sync.Mutex
 	state     State
@@ -39,19 +34,17 @@ type bridge struct {
 	epochs    uint64
 	queueTime time.Duration
 	abandoned int
-	changed   chan struct{} // closed at each outcome of dialling, and replaced
+	changed   chan struct{} // closed at the next outcome of dialling; nil: nobody waits for it
 	outcome   error         // of the last one; nil: ready
-	closeErrs []error       // of sessions, since Close began
 	notes     []note        // for the teller
 	teller    *job          // nil: there is none
 }
 
 // epoch is one session's life, from the wait before its first dial to its close.
 type epoch struct {
-	ctx    context.Context // ends when the epoch is current no longer; its cause says why
-	cancel context.CancelCauseFunc
-	wake   chan struct{} // room for one: the owner shall not wait any longer for the next try
-	poke   chan struct{} // room for one: the last call ended, and the owner wanted to know
+	gone  chan struct{} // closed when the epoch is current no longer
+	why   error         // set before gone is closed
+	nudge chan struct{} // room for one: the owner shall wait no longer and look what there is to do
 
 	// Set before the epoch is ready.
 	session Session
@@ -63,7 +56,7 @@ type epoch struct {
 	heard    time.Time // end of the last call or ping, or readyAt
 	inflight int
 	proven   bool
-	awaited  bool // the owner wants a poke when no call is in flight
+	awaited  bool // the owner wants a nudge when no call is in flight
 }
 
 // waiter is a call that waits for a session or a place. It stands in the queue until granted is closed.
@@ -78,18 +71,12 @@ type waiter struct {
 
 func newBridge(dial func(context.Context) (Session, error), o *BridgeOptions) *bridge {
 	b := &bridge{
-		o:       o.complete(),
-		dial:    dial,
-		expired: make(chan struct{}),
-		ended:   make(chan struct{}),
-		drained: make(chan struct{}, 1),
-		changed: make(chan struct{}),
-		state:   StateIdle,
-		said:    map[State]string{},
+		o:     o.complete(),
+		dial:  dial,
+		state: StateIdle,
 	}
 	b.since = b.o.Clock.Now()
 	b.crew.ended = b.wakeClose
-	b.hurry, b.hasten = context.WithCancel(context.Background())
 	return b
 }
 
@@ -122,22 +109,37 @@ func (b *bridge) setLocked(s State, reason error) {
 // outcomeLocked tells those in start that dialling came to an end; err is nil if there is a session.
 func (b *bridge) outcomeLocked(err error) {
 	b.outcome = err
-	close(b.changed)
-	b.changed = make(chan struct{})
+	if b.changed != nil {
+		close(b.changed)
+		b.changed = nil
+	}
 }
 
 // beginLocked makes the next epoch and gives it an owner, who dials after pause.
 func (b *bridge) beginLocked(pause time.Duration) {
-	ep := &epoch{wake: make(chan struct{}, 1), poke: make(chan struct{}, 1)}
-	ep.ctx, ep.cancel = context.WithCancelCause(context.Background())
+	ep := &epoch{gone: make(chan struct{}), nudge: make(chan struct{}, 1)}
 	b.cur = ep
 	b.owners.Add(1)
 	go b.own(ep, pause)
 }
 
+// endLocked ends an epoch that was current until now.
+func (ep *epoch) endLocked(why error) {
+	ep.why = why
+	close(ep.gone)
+	signal(ep.nudge)
+}
+
+// cause is why the epoch ended; nil: it has not.
+func (ep *epoch) cause() error {
+	if isClosed(ep.gone) {
+		return ep.why
+	}
+	return nil
+}
+
 // admitLocked lets a call in: it has its place when w is nil, and waits for w.granted otherwise.
-func (b *bridge) admitLocked(a *attempt) (w *waiter, err error) {
-	now := b.o.Clock.Now()
+func (b *bridge) admitLocked(a *attempt, now time.Time) (w *waiter, err error) {
 	if err := b.refuseLocked(a, now); err != nil {
 		return nil, err
 	}
@@ -145,6 +147,7 @@ func (b *bridge) admitLocked(a *attempt) (w *waiter, err error) {
 		if wait, ok := b.breaker.admit(a, now); !ok {
 			return nil, b.openError(a, wait)
 		}
+		a.c.probing = b.breaker.probe == a
 	}
 	dead := b.state == StateReady && isClosed(b.cur.lost) // its owner is about to notice
 	switch b.state {
@@ -204,11 +207,13 @@ func (b *bridge) releaseLocked(ep *epoch) {
 	}
 	b.grantLocked()
 	if ep.inflight == 0 {
-		ep.lastCall = b.o.Clock.Now()
-		ep.heard = ep.lastCall
+		if b.o.IdleStop > 0 || b.o.Keepalive > 0 { // reading the clock is a good part of a small call
+			ep.lastCall = b.o.Clock.Now()
+			ep.heard = ep.lastCall
+		}
 		if ep.awaited {
 			ep.awaited = false
-			signal(ep.poke)
+			signal(ep.nudge)
 		}
 	}
 }
@@ -251,7 +256,6 @@ func (b *bridge) dismissLocked(refuse func(*waiter) error) (any bool) {
 func (b *bridge) withdraw(w *waiter) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.breaker.leave(w.a)
 	if i := slices.Index(b.queue, w); i >= 0 {
 		b.queue = slices.Delete(b.queue, i, i+1)
 		b.queueTime += b.queuedFor(w)
@@ -269,7 +273,7 @@ func (b *bridge) toDialling(ep *epoch) bool {
 		return false
 	}
 	select {
-	case <-ep.wake: // it came after the wait
+	case <-ep.nudge: // it came after the wait
 	default:
 	}
 	b.attempts++
@@ -378,7 +382,7 @@ func (b *bridge) retireLocked(ep *epoch, why error) {
 		}
 		b.breaker.strike(&b.o, probe, b.o.Clock.Now())
 	}
-	ep.cancel(why)
+	ep.endLocked(why)
 	if b.ladder.dropped(&b.o, ep.proven) {
 		b.nextTry = b.o.Clock.Now().Add(b.o.Probe)
 		b.beginLocked(b.o.Probe)
@@ -392,7 +396,7 @@ func (b *bridge) retireLocked(ep *epoch, why error) {
 // recycleLocked puts the Bridge to sleep, no call being in flight.
 func (b *bridge) recycleLocked(ep *epoch) {
 	b.cur = nil
-	ep.cancel(errRecycled)
+	ep.endLocked(errRecycled)
 	b.setLocked(StateDormant, nil)
 }
 
@@ -415,7 +419,7 @@ func (b *bridge) reconnect() {
 
 func (b *bridge) reconnectLocked() {
 	if b.state == StateBackoff || b.state == StateParked {
-		signal(b.cur.wake)
+		signal(b.cur.nudge)
 	}
 }
 
@@ -435,6 +439,9 @@ func (b *bridge) start(ctx context.Context) error {
 	case StateParked:
 		b.reconnectLocked()
 	}
+	if b.changed == nil {
+		b.changed = make(chan struct{})
+	}
 	changed := b.changed
 	b.mu.Unlock()
 
@@ -443,7 +450,7 @@ func (b *bridge) start(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	b.mu.Lock()
-	came, outcome, last, wait := b.changed != changed, b.outcome, b.failure.err, b.nextTry.Sub(b.o.Clock.Now())
+	came, outcome, last, wait := isClosed(changed), b.outcome, b.failure.err, b.nextTry.Sub(b.o.Clock.Now())
 	b.mu.Unlock()
 	switch {
 	case !came:

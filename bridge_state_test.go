@@ -104,6 +104,22 @@ func TestBridgeLadder(t *testing.T) {
 				sleep(10 * sec)
 			},
 			[]float64{0, 1, 3, 7, 307, 308, 309}, StateReady},
+		{"R-05 a drop of a session that had proven itself is none of the five that may drop unproven", []bridgeDial{dialOK, dialDrop, dialDrop, dialDrop, dialDrop, dialDrop, dialOK},
+			func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
+				mustDo(t, b)
+				d.session(0).die(errDropped)
+			},
+			[]float64{0, 0, 0, 0, 0, 0, 0}, StateReady},
+		{"R-13 a proof gives all the tries back", []bridgeDial{dialOK, down, down, down, down, dialOK, down, down, down, down, down, dialOK},
+			func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
+				mustDo(t, b)
+				d.session(0).die(errDropped)
+				sleep(20 * sec)
+				mustDo(t, b)
+				d.session(5).die(errDropped)
+				sleep(40 * sec)
+			},
+			[]float64{0, 0, 1, 3, 7, 15, 20, 21, 23, 27, 35, 51}, StateReady},
 		{"permanent error parks at once", []bridgeDial{dialErr(fmt.Errorf("not found: %w", ErrPermanent))},
 			func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) { sleep(301 * sec) },
 			[]float64{0, 300}, StateParked},
@@ -307,7 +323,7 @@ func TestBridgeReconnectTwiceIsOneTry(t *testing.T) {
 		sleep(9 * sec)
 		b.b.mu.Lock() // so that the owner cannot begin its try in between
 		b.b.reconnectLocked()
-		for len(b.b.cur.wake) > 0 {
+		for len(b.b.cur.nudge) > 0 {
 			runtime.Gosched()
 		}
 		b.b.reconnectLocked()

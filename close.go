@@ -52,7 +52,7 @@ func (tb *Toolbox) Close() error {
 		tb.wake.stop()
 		tb.lastTurn(time.Until(deadline))
 	}
-	errs := []error{tb.closeChildren(children, tb.o.CloseBound)}
+	errs := []error{tb.closeChildren(children, time.Until(deadline))}
 	errs = append(errs, tb.closeLayers(layers, time.Until(deadline)))
 	if !within(time.Until(deadline), tb.wg.Wait) {
 		errs = append(errs, errors.New("toolsource: close: a background listing did not end in time"))

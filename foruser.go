@@ -23,6 +23,9 @@ func (tb *Toolbox) ForUser(u User) *Toolbox {
 		child.mirrorNow(child.ctx)
 		tb.mu.Lock()
 		if !tb.closed.Load() {
+			if tb.children == nil {
+				tb.children = map[*Toolbox]struct{}{}
+			}
 			tb.children[child] = struct{}{}
 			tb.mu.Unlock()
 			child.parentChanged() // for what changed before it was entered
@@ -71,7 +74,6 @@ func (tb *Toolbox) mirror() {
 		originals = append(originals, original{l: l, listing: l.listing, copy: layer{
 			Layer: l.Layer, name: l.name, seq: l.seq, registered: l.registered, bounded: l.bounded, limited: l.limited, gated: l.gated, gateCalls: l.gateCalls, claims: l.claims,
 			listed: l.listed, listedAt: l.listedAt, problems: l.problems, err: l.err, unavailable: l.unavailable, down: l.down, since: l.since,
-			bindings: map[bindingKey]*binding{},
 		}})
 	}
 	p.mu.Unlock()
@@ -108,6 +110,7 @@ func (tb *Toolbox) mirror() {
 	for i := range originals {
 		o := &originals[i]
 		l := kept[o.l]
+		l.Precedence, l.Order, l.Limit, l.seq = o.copy.Precedence, o.copy.Order, o.copy.Limit, o.copy.seq
 		if !l.private {
 			l.listed, l.listedAt, l.problems, l.err, l.unavailable, l.down, l.since = o.copy.listed, o.copy.listedAt, o.copy.problems, o.copy.err, o.copy.unavailable, o.copy.down, o.copy.since
 			l.listing = tb.reflect(l, o.listing)

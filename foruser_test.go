@@ -190,3 +190,70 @@ func TestParentClosesUsers(t *testing.T) {
 		t.Errorf("after Close: %v", err)
 	}
 }
+
+// The parent hears of a user's changes in the order in which they happened, whoever is slow in between.
+func TestAUsersChangesComeInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reached, release := make(chan struct{}), make(chan struct{})
+		tb := newBox(t, &ts.Options{Masks: func(name string) bool {
+			if name == "x" {
+				close(reached)
+				<-release
+			}
+			return false
+		}})
+		mail := &private{fake: tools("mail"), users: map[string]*fake{"ann": tools("mail", "a")}}
+		add(t, tb, at(mail, 5))
+		ann := tb.ForUser(user(t, "ann"))
+		synctest.Wait()
+		var got []string
+		_, stop := tb.Subscribe(func(c ts.Change) { got = append(got, fmt.Sprintf("%v %v %v", c.Added, c.Removed, c.Changed)) })
+		defer stop()
+		mail.users["ann"].set("a", "x")
+		mail.users["ann"].tell()
+		<-reached
+		synctest.Wait()
+		mail.users["ann"].set("a")
+		if err := ann.Refresh(context.Background(), "mail"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		close(release)
+		synctest.Wait()
+		wantText(t, "told", strings.Join(got, "; "), "[x] [] []; [] [x] []")
+	})
+}
+
+// stuckUsers is a source that does not give a user's own in time.
+type stuckUsers struct {
+	*fake
+	free chan struct{}
+}
+
+func (s stuckUsers) ForUser(ts.User) (ts.ToolSource, error) { <-s.free; return s.fake, nil }
+
+// A user's Toolbox has users of its own at most in odd programs; its Close keeps its bound all the same.
+func TestCloseOfNestedUsersIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		free := make(chan struct{})
+		tb := newBox(t, nil)
+		add(t, tb, at(tools("s", "x"), 1))
+		ann := tb.ForUser(user(t, "ann"))
+		bob := ann.ForUser(user(t, "bob"))
+		own, other := tools("own", "y"), tools("other", "z")
+		own.closing = func() error { <-free; return nil }
+		other.closing = own.closing
+		add(t, bob, at(own, 1))
+		add(t, ann, at(other, 1))
+		add(t, tb, at(stuckUsers{tools("stuck"), free}, 1)) // which ann's Toolbox is about to mirror
+		synctest.Wait()
+		begun := time.Now()
+		if err := ann.Close(); err == nil {
+			t.Error("two sources did not close")
+		}
+		if took := time.Since(begun); took > ts.DefaultCloseBound+10*time.Millisecond {
+			t.Errorf("took %v", took)
+		}
+		close(free)
+	})
+}

@@ -28,9 +28,11 @@ func (tb *Toolbox) newEntry(l *layer, own *ToolSpec, call Callable, err error, b
 		guard
 	}{}
 	e, g := &made.entry, &made.guard
-	*e = entry{spec: *own, own: own, layer: l, bind: b}
-	if e.spec.Origin.Source == "" {
-		e.spec.Origin.Source = l.name
+	*e = entry{spec: own, own: own, layer: l, bind: b}
+	if own.Origin.Source == "" {
+		spec := *own
+		spec.Origin.Source = l.name
+		e.spec = &spec
 	}
 	if err != nil {
 		e.err = &CallError{
@@ -41,7 +43,7 @@ func (tb *Toolbox) newEntry(l *layer, own *ToolSpec, call Callable, err error, b
 		return e
 	}
 	for i := len(tb.o.Middleware) - 1; i >= 0; i-- {
-		call = tb.wrap(tb.o.Middleware[i], e.spec, call)
+		call = tb.wrap(tb.o.Middleware[i], *e.spec, call)
 	}
 	*g = guard{
 		tb: tb, layer: l, own: own, call: call, bind: b,
@@ -246,6 +248,9 @@ func (g *guard) failure(ctx context.Context, err error) error {
 		e.Remedy = "this is a fault in the tool's own code"
 	case e.Kind == KindTool:
 		return &ToolError{Tool: tool, Err: err, Result: textResult(err.Error())}
+	case e.Kind == KindUnknownTool:
+		e.MayHaveRun = false
+		e.Remedy = "its source no longer has it; refresh the source and resolve the name again"
 	case e.Kind == KindBadArguments, e.Kind == KindDenied, e.Kind == KindUnavailable, errors.Is(err, ErrNotReached):
 		e.MayHaveRun = false
 	case e.Kind == KindTimeout && ctx.Err() == nil:

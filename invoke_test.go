@@ -251,6 +251,22 @@ func TestCloseIsBounded(t *testing.T) {
 	})
 }
 
+func TestSourcesCloseSideBySide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tb := ts.NewToolbox(nil)
+		for i := range 4 {
+			f := tools(fmt.Sprint("s", i), fmt.Sprint("t", i))
+			f.closing = func() error { time.Sleep(50 * time.Millisecond); return nil }
+			add(t, tb, at(f, 1))
+		}
+		begun := time.Now()
+		if err := tb.Close(); err != nil {
+			t.Fatal(err)
+		}
+		wantText(t, "time", time.Since(begun), 50*time.Millisecond)
+	})
+}
+
 func TestPanicsAreErrors(t *testing.T) {
 	for _, bounded := range []bool{false, true} {
 		f := tools("s", "x")

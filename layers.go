@@ -48,7 +48,7 @@ type layer struct {
 	listed      bool // a listing was good once
 	listing     []*entry
 	listedAt    time.Time
-	bindings    map[bindingKey]*binding
+	vanished    map[bindingKey]*binding // of tools that an earlier listing had; they may come back
 	problems    []error
 	texts       []string // of the problems
 	err         error    // of the last listing; nil: it was good
@@ -57,7 +57,8 @@ type layer struct {
 	since       time.Time
 	stale       bool   // it announced a change that was not taken in
 	started     uint64 // listings begun
-	applied     uint64 // the latest listing that was taken in
+	applied     uint64 // the latest listing that was taken in, good or not
+	good        uint64 // the latest good one
 	removed     bool
 	relisting   bool // the background worker is there
 	again       bool // another change came meanwhile
@@ -83,18 +84,19 @@ func (tb *Toolbox) Add(ctx context.Context, layers ...Layer) error {
 		}
 		attached = append(attached, l)
 	}
-	found := make([]listing, len(attached))
+	errs = append(errs, tb.apply(attached, tb.discoverAll(ctx, attached))...)
+	return errors.Join(errs...)
+}
+
+// discoverAll lists layers side by side.
+func (tb *Toolbox) discoverAll(ctx context.Context, layers []*layer) []listing {
+	found := make([]listing, len(layers))
 	var wg sync.WaitGroup
-	for i, l := range attached {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			found[i] = tb.discover(ctx, l, tb.watch)
-		}()
+	for i, l := range layers {
+		wg.Go(func() { found[i] = tb.discover(ctx, l, tb.watch) })
 	}
 	wg.Wait()
-	errs = append(errs, tb.apply(attached, found)...)
-	return errors.Join(errs...)
+	return found
 }
 
 type preparation struct {
@@ -136,7 +138,7 @@ func (tb *Toolbox) prepare(la Layer, i int) (*layer, error) {
 	if la.Source == nil {
 		return nil, &SourceError{Source: fmt.Sprintf("layer %d", i), Op: "add", Err: errors.New("the source is nil")}
 	}
-	l := &layer{Layer: la, bindings: map[bindingKey]*binding{}, since: time.Now()}
+	l := &layer{Layer: la, since: time.Now()}
 	var claims []string
 	err := protect(func() error {
 		l.name = la.Source.Name()
@@ -151,7 +153,9 @@ func (tb *Toolbox) prepare(la Layer, i int) (*layer, error) {
 	if l.name == "" {
 		return nil, &SourceError{Source: fmt.Sprintf("layer %d", i), Op: "add", Err: errors.New("the source has no name")}
 	}
-	l.claims = make(map[string]struct{}, len(claims))
+	if len(claims) > 0 {
+		l.claims = make(map[string]struct{}, len(claims))
+	}
 	for _, c := range claims {
 		l.claims[c] = struct{}{}
 	}
@@ -175,9 +179,13 @@ func (tb *Toolbox) attach(l *layer) error {
 		l.removed = true
 		tb.layers = slices.DeleteFunc(tb.layers, func(m *layer) bool { return m == l })
 		tb.mu.Unlock()
-		return &SourceError{Source: l.name, Op: "add", Err: errors.New("the source shows this very Toolbox, directly or through others")}
+		return circular(l)
 	}
 	return nil
+}
+
+func circular(l *layer) error {
+	return &SourceError{Source: l.name, Op: "add", Err: errors.New("the source shows this very Toolbox, directly or through others")}
 }
 
 // within reports whether a source shows tb, directly or through other Toolboxes.
@@ -221,7 +229,6 @@ type listing struct {
 	problems []error
 	texts    []string // of the problems
 	err      error
-	late     bool // it came after its caller had left
 
 	unavailable bool // err says that the source cannot contribute tools now
 }
@@ -232,17 +239,14 @@ type listing struct {
 func (tb *Toolbox) discover(ctx context.Context, l *layer, before ...func(*layer)) listing {
 	tb.mu.Lock()
 	l.started++
-	number := l.started
+	number, limit := l.started, l.Limit
 	tb.mu.Unlock()
 
-	limit := l.Limit
 	if limit <= 0 {
 		limit = tb.o.Discover
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w after %s", ErrTimeout, limit))
 	defer cancel()
-	stop := context.AfterFunc(tb.ctx, cancel)
-	defer stop()
 
 	done := make(chan listing, 1)
 	var settled atomic.Bool // by the answer, or by the caller who waits no longer
@@ -252,7 +256,7 @@ func (tb *Toolbox) discover(ctx context.Context, l *layer, before ...func(*layer
 			if settled.CompareAndSwap(false, true) {
 				done <- found
 			} else if found.err == nil {
-				found.number, found.late = number, true
+				found.number = number
 				tb.late(l, found)
 			}
 		}()
@@ -262,13 +266,18 @@ func (tb *Toolbox) discover(ctx context.Context, l *layer, before ...func(*layer
 		found.err = protect(func() error { return found.read(ctx, l.Source) })
 	}()
 	var found listing
+	left := true
 	select {
 	case found = <-done:
+		left = false
 	case <-ctx.Done():
-		if !settled.CompareAndSwap(false, true) {
-			found = <-done
-			break
-		}
+	case <-tb.ctx.Done():
+	}
+	switch {
+	case !left:
+	case !settled.CompareAndSwap(false, true):
+		found = <-done
+	default:
 		found = listing{err: context.Cause(ctx)}
 		if tb.ctx.Err() != nil {
 			found.err = ErrClosed
@@ -349,30 +358,43 @@ func resolve(src ToolSource, spec ToolSpec) (call Callable, err error) {
 // apply takes listings in, in the order of the layers, and merges once. It returns a *SourceError for each
 // that failed.
 func (tb *Toolbox) apply(layers []*layer, found []listing) []error {
-	var errs []error
-	var notes []func()
 	tb.mu.Lock()
+	errs, after := tb.applyLocked(layers, found)
+	tb.mu.Unlock()
+	after()
+	return errs
+}
+
+// applyLocked is apply with tb.mu held; the function that it returns is called without.
+func (tb *Toolbox) applyLocked(layers []*layer, found []listing) (errs []error, after func()) {
+	var notes []func()
 	for i, l := range layers {
 		f := &found[i]
 		if f.err != nil {
 			errs = append(errs, sourceError(l.name, "discover", f.err))
 		}
-		late := f.late && f.number == l.applied && l.err != nil
-		if l.removed || f.number <= l.applied && !late {
+		newest := l.good // of those that it may not replace: a failed one is no reason to drop a good one
+		if f.err != nil {
+			newest = l.applied
+		}
+		if l.removed || f.number <= newest {
 			continue // an older listing never replaces a newer one
 		}
-		l.applied = f.number
+		l.applied = max(l.applied, f.number)
+		if f.err == nil {
+			l.good = f.number
+		}
 		notes = append(notes, tb.takeLocked(l, f)...)
 	}
-	after := tb.mergeLocked()
+	told := tb.mergeLocked()
 	again := tb.again(layers)
-	tb.mu.Unlock()
-	for _, note := range notes {
-		note()
+	return errs, func() {
+		for _, note := range notes {
+			note()
+		}
+		told()
+		again()
 	}
-	after()
-	again()
-	return errs
 }
 
 // sourceError is err as the source's, unless it says so itself.
@@ -400,26 +422,32 @@ func (tb *Toolbox) takeLocked(l *layer, f *listing) (notes []func()) {
 		}
 	}
 	l.listed, l.listedAt, l.problems, l.texts, l.stale = true, time.Now(), f.problems, f.texts, false
-	bindings := make(map[bindingKey]*binding, len(f.specs))
+	was := l.vanished
+	if was == nil && len(l.listing) > 0 {
+		was = make(map[bindingKey]*binding, len(l.listing))
+	}
+	for _, e := range l.listing {
+		was[bindingKey{e.own.Name, e.own.wireName()}] = e.bind
+	}
 	fresh := make([]binding, len(f.specs)) // for the tools that were not there before
 	l.listing = make([]*entry, len(f.specs))
 	for i := range f.specs {
 		own := &f.specs[i]
 		key := bindingKey{own.Name, own.wireName()}
-		b := l.bindings[key]
+		b := was[key]
 		if b == nil {
 			b = &fresh[i]
 		}
 		b.gone.Store(false)
-		delete(l.bindings, key)
-		bindings[key] = b
+		delete(was, key)
 		l.listing[i] = tb.newEntry(l, own, f.calls[i], f.errs[i], b)
 	}
-	for key, b := range l.bindings {
+	for _, b := range was {
 		b.gone.Store(true)
-		bindings[key] = b // it may come back
 	}
-	l.bindings = bindings
+	if l.vanished = was; len(was) == 0 {
+		l.vanished = nil
+	}
 	return notes
 }
 
@@ -484,7 +512,7 @@ func (tb *Toolbox) relist(l *layer) {
 		}
 		l.again = false
 		tb.mu.Unlock()
-		tb.apply([]*layer{l}, []listing{tb.discover(tb.ctx, l)})
+		tb.apply([]*layer{l}, []listing{tb.discover(context.Background(), l)}) // which ends with tb.ctx
 	}
 }
 
@@ -493,8 +521,9 @@ func (tb *Toolbox) relist(l *layer) {
 func (tb *Toolbox) Refresh(ctx context.Context, source string) error {
 	tb.mu.Lock()
 	l := tb.layerLocked(source)
+	var again bool
 	if l != nil {
-		l.again = false
+		again, l.again = l.again, false // unless it fails
 	}
 	closed := tb.closed.Load()
 	tb.mu.Unlock()
@@ -509,7 +538,11 @@ func (tb *Toolbox) Refresh(ctx context.Context, source string) error {
 	case l == nil:
 		return &SourceError{Source: source, Op: "refresh", Err: ErrUnknownSource}
 	}
-	return errors.Join(tb.apply([]*layer{l}, []listing{tb.discover(ctx, l)})...)
+	err := errors.Join(tb.apply([]*layer{l}, []listing{tb.discover(ctx, l)})...)
+	if err != nil && again {
+		tb.changed(l)
+	}
+	return err
 }
 
 // Remove detaches a source and closes it, unless its layer is Shared, within Options.CloseBound. Its names go
@@ -537,13 +570,17 @@ func (tb *Toolbox) detach(l *layer) bool {
 		tb.mu.Unlock()
 		return false
 	}
+	tb.takeOutLocked(l)
+	after := tb.mergeLocked()
+	tb.mu.Unlock()
+	after()
+	return true
+}
+
+func (tb *Toolbox) takeOutLocked(l *layer) {
 	l.removed = true
 	tb.layers = slices.DeleteFunc(tb.layers, func(m *layer) bool { return m == l })
 	for _, e := range l.listing {
 		e.bind.gone.Store(true)
 	}
-	after := tb.mergeLocked()
-	tb.mu.Unlock()
-	after()
-	return true
 }

@@ -56,7 +56,7 @@ func (s *snapshot) with(e *entry) (next *snapshot, ok bool) {
 
 // An entry is one tool of one layer.
 type entry struct {
-	spec    ToolSpec
+	spec    *ToolSpec // own, or a copy where something had to be filled in
 	own     *ToolSpec // as the source gave it
 	call    Callable  // guarded, see guard
 	err     error     // why the source could not resolve it; nil: it could
@@ -146,12 +146,10 @@ func (tb *Toolbox) publishLocked(old, next *snapshot, change Change, logs func()
 	for child := range tb.children { // also when only a layer without tools of everybody's came or went
 		child.parentChanged()
 	}
-	return func() {
-		logs()
-		if tb.parent != nil {
-			tb.parent.postFromUser(privatePart(change, old, next))
-		}
+	if tb.parent != nil {
+		tb.parent.postFromUser(privatePart(change, old, next))
 	}
+	return logs
 }
 
 // registerLocked takes in a layer of one tool, with a whole merge only where it takes one. tb.mu is held.
@@ -235,8 +233,9 @@ func (e *entry) marked(provisional bool) *entry {
 	if e.spec.Origin.Provisional == provisional {
 		return e
 	}
-	c := *e
-	c.spec.Origin.Provisional = provisional
+	c, spec := *e, *e.spec
+	spec.Origin.Provisional = provisional
+	c.spec = &spec
 	return &c
 }
 

@@ -88,7 +88,7 @@ func (tb *Toolbox) pick(ctx context.Context, picks []pick) (*Selection, error) {
 
 // as is the entry's tool under another name, which its errors then bear as well.
 func (e *entry) as(alias string) Tool {
-	t := Tool{Spec: e.spec, Call: e.call}
+	t := Tool{Spec: *e.spec, Call: e.call}
 	if alias == e.spec.Name {
 		return t
 	}

@@ -159,6 +159,9 @@ func (tb *Toolbox) Subscribe(changed func(Change)) (revision uint64, stop func()
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	if !tb.closed.Load() {
+		if tb.subs == nil {
+			tb.subs = map[*subscription]struct{}{}
+		}
 		tb.subs[s] = struct{}{}
 	}
 	return tb.snap.Load().revision, func() {
@@ -169,7 +172,8 @@ func (tb *Toolbox) Subscribe(changed func(Change)) (revision uint64, stop func()
 	}
 }
 
-// postFromUser tells the subscribers of everybody's Toolbox that a user's own tools changed.
+// postFromUser tells the subscribers of everybody's Toolbox that a user's own tools changed. It is called with
+// the user's lock held, so that changes are told in order, and only posts; no lock is taken the other way round.
 func (tb *Toolbox) postFromUser(c Change) {
 	if c.empty() {
 		return

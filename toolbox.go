@@ -94,11 +94,7 @@ func NewToolbox(opts *Options) *Toolbox {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	tb := &Toolbox{
-		o: o, log: log,
-		subs:     map[*subscription]struct{}{},
-		children: map[*Toolbox]struct{}{},
-	}
+	tb := &Toolbox{o: o, log: log}
 	tb.ctx, tb.cancel = context.WithCancelCause(context.Background())
 	tb.snap.Store(&snapshot{})
 	return tb
@@ -110,7 +106,7 @@ func (tb *Toolbox) Tool(name string) (Tool, bool) {
 	if !ok {
 		return Tool{}, false
 	}
-	return Tool{Spec: e.spec, Call: e.call}, true
+	return Tool{Spec: *e.spec, Call: e.call}, true
 }
 
 // Resolve gives a tool's callable. An unknown name is an ErrUnknownTool that lists near ones; a name that
@@ -136,7 +132,7 @@ func (tb *Toolbox) Spec(name string) (ToolSpec, bool) {
 	if !ok {
 		return ToolSpec{}, false
 	}
-	return e.spec, true
+	return *e.spec, true
 }
 
 // Tools lists the specs of all tools, in the order in which their names first appeared. Virtual tools that
@@ -145,7 +141,7 @@ func (tb *Toolbox) Tools() []ToolSpec {
 	order := tb.snap.Load().order
 	specs := make([]ToolSpec, len(order))
 	for i, e := range order {
-		specs[i] = e.spec
+		specs[i] = *e.spec
 	}
 	return specs
 }

@@ -21,7 +21,7 @@ func Load(path string, o *Options) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Config{File: path, Profiles: map[string]Profile{}}
+	c := &Config{File: path, Profiles: map[string]Profile{}, given: o}
 	if o != nil {
 		c.opts = *o
 	}
@@ -76,21 +76,10 @@ func (c *Config) read(root *tomldoc.Reader) {
 	c.Problems = append(c.Problems, root.Problems()...)
 }
 
-// readMCP reads what is said of MCP as a whole.
-func (c *Config) readMCP(root *tomldoc.Reader) {
-	t := root.Table("mcp")
-	if t == nil {
-		return
-	}
-	if len(t.Strs("host_configs")) > 0 {
-		t.Fail("host_configs", "copy the servers into [mcp_servers.NAME]", "reading other programs' files is not supported yet")
-	}
-	t.Finish()
-}
-
 // dryRun makes the sources of declared tools once, for what only they can find wrong.
 func (c *Config) dryRun() {
-	for _, src := range c.declared() {
+	for _, p := range c.declared() {
+		src := p.make()
 		for _, err := range src.(interface{ Problems() []error }).Problems() {
 			if p, ok := err.(*Problem); ok {
 				c.report(p)
@@ -99,34 +88,6 @@ func (c *Config) dryRun() {
 		_ = toolsource.CloseSource(src)
 	}
 }
-
-// declared makes the sources of everything but servers, in the order in which they are attached.
-func (c *Config) declared() []toolsource.ToolSource {
-	var list []toolsource.ToolSource
-	o := configsource.Options{Workspace: c.Workspace, Funcs: c.opts.Funcs, Providers: c.opts.Providers, LookupEnv: c.opts.LookupEnv}
-	if !c.opts.NoDefaults {
-		o.Name = sourceDefault
-		defs, err := configsource.DefaultDefinitions()
-		if err == nil { // they are part of the library, and tested
-			list = append(list, configsource.New(defs, &o))
-		}
-	}
-	if len(c.tools) > 0 {
-		o.Name = sourceConfig
-		list = append(list, configsource.New(c.tools, &o))
-	}
-	if len(c.virtual) > 0 {
-		list = append(list, virtualsource.New(c.virtual, c.opts.Virtual, &virtualsource.Options{Name: sourceVirtual}))
-	}
-	return list
-}
-
-// The names of the sources of a Set; a server's is "mcp:" and its id.
-const (
-	sourceDefault = "default"
-	sourceConfig  = "config"
-	sourceVirtual = "virtual"
-)
 
 // named reads the tables below a key, each as an entry of its own, in the order of the file.
 func named(root *tomldoc.Reader, key string, entry func(name string, e *tomldoc.Reader)) {

@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"sync"
 
 	"github.com/toolsource/toolsource"
 	"github.com/toolsource/toolsource/mcpclient"
-	"github.com/toolsource/toolsource/sources/mcpsource"
 )
 
 // Set is an open configuration: its Toolbox, which owns the sources, and its profiles. Close ends it all
@@ -20,7 +19,18 @@ type Set struct {
 	// Set was opened. Sources tells how they are now.
 	Problems []error
 
+	turn chan struct{} // room for one: who reloads
+
+	mu     sync.Mutex // guards the fields below
 	config *Config
+	parts  []*part // what is attached
+}
+
+// Config is the configuration that the Set has now.
+func (s *Set) Config() *Config {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.config
 }
 
 // Open loads a file and opens it.
@@ -37,11 +47,15 @@ func Open(ctx context.Context, path string, o *Options) (*Set, error) {
 // and joins later. A server marked required that is off or does not answer, and a ctx that is cancelled,
 // are errors; everything started is closed by then.
 func (c *Config) Open(ctx context.Context) (*Set, error) {
-	layers, err := c.layers()
+	parts, err := c.parts(func(*part) bool { return false })
 	if err != nil {
 		return nil, err
 	}
-	set := &Set{Toolbox: toolsource.NewToolbox(c.toolbox()), config: c}
+	layers, err := c.makeAll(parts)
+	if err != nil {
+		return nil, err
+	}
+	set := &Set{Toolbox: toolsource.NewToolbox(c.toolbox()), config: c, parts: parts, turn: make(chan struct{}, 1)}
 	for _, p := range c.Problems {
 		set.Problems = append(set.Problems, p)
 	}
@@ -68,45 +82,6 @@ func (c *Config) toolbox() *toolsource.Options {
 	return &o
 }
 
-// layers makes all sources. On an error none is left open.
-func (c *Config) layers() ([]toolsource.Layer, error) {
-	var layers []toolsource.Layer
-	fail := func(id string, err error) ([]toolsource.Layer, error) {
-		for _, l := range layers {
-			err = errors.Join(err, toolsource.CloseSource(l.Source))
-		}
-		return nil, fmt.Errorf("sources: required server %q: %w", id, err)
-	}
-	level := map[string]toolsource.Precedence{
-		sourceDefault: toolsource.PrecedenceDefault, sourceConfig: toolsource.PrecedenceUser, sourceVirtual: toolsource.PrecedenceVirtual,
-	}
-	for _, src := range c.declared() {
-		layers = append(layers, toolsource.Layer{Source: src, Precedence: level[src.Name()]})
-	}
-	for _, s := range c.Servers {
-		off := s.Off
-		if off == "" && c.opts.Approve != nil && !c.opts.Approve(s) {
-			off = "not approved"
-		}
-		if off != "" {
-			if s.Config.Required && off != offDisabled {
-				return fail(s.Config.ID, errors.New(off))
-			}
-			continue
-		}
-		server, err := mcpclient.New(s.Config, c.client())
-		if err != nil { // Load has checked it
-			return fail(s.Config.ID, err)
-		}
-		source := s.Source
-		layers = append(layers, toolsource.Layer{Source: mcpsource.New(server, &source), Precedence: toolsource.PrecedenceMCP, Limit: server.Config().Connect + lastWords})
-	}
-	return layers, nil
-}
-
-// lastWords is how much longer than its own limit a server is waited for, so that it can say why it failed.
-const lastWords = time.Second
-
 // client is what the servers have in common.
 func (c *Config) client() *mcpclient.Options {
 	var o mcpclient.Options
@@ -121,6 +96,9 @@ func (c *Config) client() *mcpclient.Options {
 	}
 	if o.Logger == nil {
 		o.Logger = c.opts.Logger
+	}
+	if o.Cache == nil {
+		o.Cache = c.cache
 	}
 	return &o
 }
@@ -140,14 +118,4 @@ func (c *Config) required(failed []error) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// Plan is what Reload would change, by the names of sources.
-type Plan struct {
-	Added, Removed, Changed []string
-}
-
-// Reload is not supported yet: it changes nothing and its error matches errors.ErrUnsupported.
-func (s *Set) Reload(ctx context.Context, c *Config) (Plan, error) {
-	return Plan{}, fmt.Errorf("sources: Reload is not there yet (open the new Config and close this Set): %w", errors.ErrUnsupported)
 }

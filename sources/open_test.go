@@ -354,10 +354,3 @@ func TestConnectLimitOfAServer(t *testing.T) {
 		t.Error("the server's tools are not there")
 	}
 }
-
-func TestReloadIsNotThereYet(t *testing.T) {
-	s := open(t, "[profiles]\n", nil)
-	if _, err := s.Reload(t.Context(), nil); !errors.Is(err, errors.ErrUnsupported) {
-		t.Error(err)
-	}
-}

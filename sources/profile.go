@@ -176,7 +176,7 @@ type ResolvedProfile struct {
 // A profile without tools and extra_tools is an error, since it says nothing about what a program may use.
 // A tool that is in the selection already is not added again by extra_tools. ctx bounds the asking of gates.
 func (s *Set) Profile(ctx context.Context, name string) (*ResolvedProfile, error) {
-	p, ok := s.config.Profiles[name]
+	p, ok := s.Config().Profiles[name]
 	switch {
 	case ok:
 	case name == "none":
@@ -195,7 +195,8 @@ func (s *Set) Profile(ctx context.Context, name string) (*ResolvedProfile, error
 }
 
 func (s *Set) noProfile(name string) error {
-	known := slices.Sorted(maps.Keys(s.config.Profiles))
+	c := s.Config()
+	known := slices.Sorted(maps.Keys(c.Profiles))
 	remedy := "the file declares none"
 	if len(known) > 0 {
 		remedy = "it declares " + words(known)
@@ -206,7 +207,7 @@ func (s *Set) noProfile(name string) error {
 	if _, isTool := s.Spec(name); isTool {
 		remedy = "that is a tool; select it with Select"
 	}
-	return fmt.Errorf("sources: %s has no profile %q (%s): %w", s.config.File, name, remedy, ErrUnknownProfile)
+	return fmt.Errorf("sources: %s has no profile %q (%s): %w", c.File, name, remedy, ErrUnknownProfile)
 }
 
 // ErrUnknownProfile is in the chain of the error for a name that is no profile.

@@ -39,9 +39,9 @@ var realServers = []struct {
 	{"calc", "calc-mcp", 21, nil},
 }
 
-// openReal opens all six servers in one configuration. Without Node, or without the packages, the test is
-// skipped with the reason, unless TOOLSOURCE_REAL_SERVERS is "required".
-func openReal(t *testing.T) (set *sources.Set, dir string) {
+// realBin is where the servers' programs are. Without Node, or without the packages, the test is skipped
+// with the reason, unless TOOLSOURCE_REAL_SERVERS is "required".
+func realBin(t *testing.T) string {
 	t.Helper()
 	bin, err := filepath.Abs("../testdata/servers/node_modules/.bin")
 	if err != nil {
@@ -59,6 +59,13 @@ func openReal(t *testing.T) (set *sources.Set, dir string) {
 		}
 		t.Skip("real servers: " + missing)
 	}
+	return bin
+}
+
+// openReal opens all six servers in one configuration.
+func openReal(t *testing.T) (set *sources.Set, dir string) {
+	t.Helper()
+	bin := realBin(t)
 	dir = t.TempDir()
 	var b strings.Builder
 	for _, s := range realServers {
@@ -77,7 +84,7 @@ func openReal(t *testing.T) (set *sources.Set, dir string) {
 	if err := os.WriteFile(filepath.Join(dir, "hello.txt"), []byte("hello, file"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	set, err = sources.Open(context.Background(), file, &sources.Options{Workspace: dir})
+	set, err := sources.Open(context.Background(), file, &sources.Options{Workspace: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

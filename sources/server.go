@@ -30,6 +30,7 @@ func (c *Config) readServers(root *tomldoc.Reader) {
 		if !e.OK() {
 			s = Server{Config: mcpclient.ServerConfig{ID: id, File: s.Config.File, Line: s.Config.Line, Required: s.Config.Required}, Off: offBad}
 		}
+		s.Precedence = toolsource.PrecedenceMCP
 		c.Servers = append(c.Servers, s)
 	})
 }
@@ -61,6 +62,12 @@ func (r *serverReader) read(id string) Server {
 	r.life(cfg)
 	opt.Qualified = r.Word("names", "bare", "qualified") == "qualified"
 	opt.Lax = !r.Bool("check_arguments", true)
+	switch r.Word("check_results", "lenient", "strict", "off") {
+	case "strict":
+		opt.Output = mcpsource.OutputStrict
+	case "off":
+		opt.Output = mcpsource.OutputUnchecked
+	}
 	r.tools(cfg, opt)
 	r.later()
 	r.Finish()

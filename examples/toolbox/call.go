@@ -39,12 +39,19 @@ func (c *command) call(ctx context.Context) error {
 	}
 	opening, cancel := c.opening(ctx)
 	set, err := c.open(opening)
+	late := opening.Err() != nil // some source may not have listed its tools yet
 	cancel()
 	if err != nil {
 		return err
 	}
 	defer set.Close()
 	res, err := set.Call(ctx, name, args)
+	if late && errors.Is(err, toolsource.ErrUnknownTool) {
+		return &toolsource.CallError{
+			Tool: name, Phase: "resolve", Kind: toolsource.KindTimeout, Remedy: "give it longer with --timeout; toolbox doctor says what is slow",
+			Err: errors.New("no source that has answered in time has it, and some have not answered"),
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -96,8 +103,15 @@ func (c *command) arguments() (map[string]any, error) {
 	return args, nil
 }
 
-// show prints a result for people: its text, and a line for each block that is none.
+// show prints a result for people: its text, and a line for each block that is none. What goes elsewhere than
+// to a terminal is as the tool gave it.
 func (c *command) show(res toolsource.Result) error {
+	shown := func(text string) string {
+		if c.screen.terminal {
+			return harmless(text)
+		}
+		return text
+	}
 	for _, b := range res.Blocks() {
 		line := b.Text
 		switch {
@@ -108,13 +122,13 @@ func (c *command) show(res toolsource.Result) error {
 		case b.Raw != nil:
 			line = string(b.Raw)
 		}
-		if _, err := fmt.Fprintln(c.out, line); err != nil {
+		if _, err := fmt.Fprintln(c.out, shown(line)); err != nil {
 			return err
 		}
 	}
 	if len(res.Blocks()) == 0 || res.Content != nil && res.Text() == "" && res.Value != nil {
 		if v, err := json.Marshal(res.Value); err == nil {
-			fmt.Fprintln(c.out, string(v))
+			fmt.Fprintln(c.out, shown(string(v)))
 		}
 	}
 	if res.Truncated {

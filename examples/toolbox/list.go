@@ -75,5 +75,5 @@ func (c *command) list(ctx context.Context) error {
 		}
 		t.add(l.Signature, l.Grade.String(), l.Source, strings.Join(hidden, ", "))
 	}
-	return t.print(c.out)
+	return t.print(c.out, c.screen)
 }

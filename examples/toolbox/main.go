@@ -1,9 +1,11 @@
 // Command toolbox lists, calls and inspects the tools of a toolsource configuration, for people and, with
-// --json, for scripts. It is a program over the public API and holds no logic of its own about tools.
+// --json, for scripts. It reads other programs' server files, says what is wrong and what to do, and asks
+// before it starts what somebody else's file names. It is a program over the public API and holds no logic
+// of its own about tools.
 //
 // Errors go to standard error, one line each. With --json there is exactly one JSON document on standard
 // output, errors included. Exit status: 0; 1 the tool answered with an error; 2 bad arguments, an unknown
-// tool, or wrong use of the command; 3 anything else.
+// tool, a file that cannot be read, or wrong use of the command; 3 anything else, and doctor found an error.
 package main
 
 import (
@@ -15,24 +17,13 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
-	"unicode"
 
 	"github.com/toolsource/toolsource"
+	"github.com/toolsource/toolsource/sources"
 )
-
-const usage = `usage: toolbox COMMAND [flags] [arguments]
-
-  list    [--config F] [--json]                    what tools there are, whose, and what is shadowed
-  call    [--config F] [--json] [--timeout D] NAME [JSON | @FILE | -]
-                                                   call one tool; its arguments are a JSON object
-  status  [--config F] [--json]                    how each source is
-
-Without --config the file is toolsource.toml in this folder.
-`
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -45,77 +36,43 @@ func main() {
 type command struct {
 	in       io.Reader
 	out, err io.Writer
-	config   string
-	json     bool
-	timeout  time.Duration
+	screen   screen
 	verb     string
 	args     []string // what follows the verb, without flags
+
+	config     string
+	json       bool
+	timeout    time.Duration
+	trustAll   bool
+	trustStore string
+	forget     bool
+	format     string
+	write      string
+	force      bool
+
+	unset []unset // what host files asked for and the environment does not have
 }
 
-// errUsage is wrong use of the command.
-var errUsage = errors.New("usage")
+var (
+	errUsage  = errors.New("usage")         // wrong use of the command
+	errUnwell = errors.New("errors remain") // what doctor found; it has been said
+)
 
 func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) int {
-	c := &command{in: in, out: out, err: errw}
+	c := &command{in: in, out: out, err: errw, screen: screenOf(out)}
 	if len(args) == 0 {
-		fmt.Fprint(errw, usage)
+		fmt.Fprint(errw, usage(c.screen))
 		return 2
 	}
-	c.json = slices.Contains(args, "--json") || slices.Contains(args, "-json") // also for what is wrong with the flags
-	err := c.parse(args)
+	c.json = saysJSON(args) // also for what is wrong with the flags
+	v, err := c.parse(args)
 	switch {
-	case errors.Is(err, flag.ErrHelp) || err == nil && c.verb == "help":
-		_, err = fmt.Fprint(out, usage)
+	case errors.Is(err, flag.ErrHelp):
+		err = c.printHelp(c.verb)
 	case err == nil:
-		verbs := map[string]func(context.Context) error{"list": c.list, "call": c.call, "status": c.status}
-		verb, ok := verbs[c.verb]
-		switch {
-		case c.verb == "":
-			err = fmt.Errorf("%w: there is no command; see toolbox help", errUsage)
-		case !ok:
-			err = fmt.Errorf("%w: there is no command %q; see toolbox help", errUsage, c.verb)
-		default:
-			err = verb(ctx)
-		}
+		err = v.run(c, ctx)
 	}
 	return c.report(err)
-}
-
-// parse reads flags wherever they stand; what follows "--" is never one. The first word is the verb.
-func (c *command) parse(args []string) error {
-	fs := flag.NewFlagSet("toolbox", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	fs.StringVar(&c.config, "config", "", "")
-	fs.BoolVar(&c.json, "json", c.json, "")
-	fs.DurationVar(&c.timeout, "timeout", 0, "")
-	for len(args) > 0 {
-		if args[0] == "--" {
-			c.args = append(c.args, args[1:]...)
-			break
-		}
-		if !strings.HasPrefix(args[0], "-") || args[0] == "-" {
-			c.args = append(c.args, args[0])
-			args = args[1:]
-			continue
-		}
-		if err := fs.Parse(args); err != nil {
-			if errors.Is(err, flag.ErrHelp) {
-				return err
-			}
-			return fmt.Errorf("%w: %w; see toolbox help", errUsage, err)
-		}
-		args = fs.Args()
-	}
-	if len(c.args) > 0 {
-		c.verb, c.args = c.args[0], c.args[1:]
-	}
-	if c.verb != "call" && c.verb != "" && len(c.args) > 0 {
-		return fmt.Errorf("%w: %s takes no arguments, got %q", errUsage, c.verb, c.args[0])
-	}
-	if c.timeout < 0 {
-		return fmt.Errorf("%w: --timeout is %s, want a positive duration such as 5s", errUsage, c.timeout)
-	}
-	return nil
 }
 
 // failure is how an error looks with --json.
@@ -127,30 +84,26 @@ type failure struct {
 		Message    string          `json:"message"`
 		Remedy     string          `json:"remedy"`
 		MayHaveRun bool            `json:"may_have_run"`
+		File       string          `json:"file,omitempty"`
+		Line       int             `json:"line,omitempty"`
+		Column     int             `json:"column,omitempty"`
 	} `json:"error"`
 }
 
 // report prints an error and gives the exit status.
 func (c *command) report(err error) int {
-	if err == nil {
+	switch {
+	case err == nil:
 		return 0
+	case errors.Is(err, errUnwell):
+		return 3
 	}
 	kind := kindOf(err)
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		c.complain(line)
 	}
 	if c.json {
-		var f failure
-		f.Error.Kind, f.Error.Message = kind, err.Error()
-		var ce *toolsource.CallError
-		var te *toolsource.ToolError
-		switch {
-		case errors.As(err, &te):
-			f.Error.Tool, f.Error.Message, f.Error.MayHaveRun = te.Tool, te.Result.Text(), true
-		case errors.As(err, &ce):
-			f.Error.Tool, f.Error.Source, f.Error.Remedy, f.Error.MayHaveRun = ce.Tool, ce.Source, ce.Remedy, ce.MayHaveRun
-		}
-		if werr := c.print(f); werr != nil {
+		if werr := c.print(failed(kind, err)); werr != nil {
 			c.complain(werr.Error())
 		}
 	}
@@ -163,15 +116,26 @@ func (c *command) report(err error) int {
 	return 3
 }
 
+func failed(kind toolsource.Kind, err error) failure {
+	var f failure
+	f.Error.Kind, f.Error.Message = kind, err.Error()
+	var ce *toolsource.CallError
+	var te *toolsource.ToolError
+	var p *sources.Problem
+	switch {
+	case errors.As(err, &te):
+		f.Error.Tool, f.Error.Message, f.Error.MayHaveRun = te.Tool, te.Result.Text(), true
+	case errors.As(err, &ce):
+		f.Error.Tool, f.Error.Source, f.Error.Remedy, f.Error.MayHaveRun = ce.Tool, ce.Source, ce.Remedy, ce.MayHaveRun
+	case errors.As(err, &p):
+		f.Error.Remedy, f.Error.File, f.Error.Line, f.Error.Column = p.Hint, p.File, p.Line, p.Column
+	}
+	return f
+}
+
 // complain writes one line to standard error. Nothing in it can move the cursor or look like another line.
 func (c *command) complain(text string) {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) {
-			return ' '
-		}
-		return r
-	}, strings.TrimPrefix(text, "toolsource: "))
-	fmt.Fprintln(c.err, "toolbox: "+text)
+	fmt.Fprintln(c.err, "toolbox: "+clean(strings.TrimPrefix(text, "toolsource: ")))
 }
 
 func kindOf(err error) toolsource.Kind {

@@ -9,10 +9,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolsource/toolsource/mcpclient/mcptest"
 )
 
 // TestMain lets the test binary be a command that the configuration names.
 func TestMain(m *testing.M) {
+	mcptest.Main()
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == "sleep":
 		time.Sleep(time.Minute)
@@ -89,9 +92,15 @@ func TestToolbox(t *testing.T) {
 	}{
 		{"no command", nil, "", 2, nil, []string{"usage: toolbox COMMAND"}},
 		{"help", []string{"help"}, "", 0, []string{"usage: toolbox COMMAND"}, nil},
-		{"help of a command", []string{"call", "--help"}, "", 0, []string{"usage: toolbox COMMAND"}, nil},
-		{"unknown command", []string{"lst"}, "", 2, nil, []string{`there is no command "lst"`}},
-		{"unknown flag", []string{"list", "--jsn"}, "", 2, nil, []string{"flag provided but not defined: -jsn"}},
+		{"help of a command", []string{"call", "--help"}, "", 0, []string{"usage: toolbox call [flags] NAME"}, nil},
+		{"help of a command, the other way", []string{"help", "import"}, "", 0, []string{"usage: toolbox import [flags] FILE", "claude-desktop", "For example:", "Exit status:", "INPUT_ID"}, nil},
+		{"help before the command", []string{"--help", "trust"}, "", 0, []string{"usage: toolbox COMMAND"}, nil},
+		{"help of what there is not", []string{"help", "docter"}, "", 2, nil, []string{"did you mean doctor?"}},
+		{"unknown command", []string{"lst"}, "", 2, nil, []string{`there is no command "lst"; did you mean list?`}},
+		{"unlike any command", []string{"frobnicate"}, "", 2, nil, []string{`there is no command "frobnicate"; see toolbox help`}},
+		{"unknown flag", []string{"list", "--jsn"}, "", 2, nil, []string{"flag provided but not defined: -jsn; did you mean --json?"}},
+		{"a flag of another command", []string{"list", "--force"}, "", 2, nil, []string{"list has no flag --force; see toolbox help list"}},
+		{"a flag without its value", []string{"list", "--config"}, "", 2, nil, []string{"flag needs an argument: -config; see toolbox help"}},
 		{"no file", []string{"list", "--config", filepath.Join(dir, "none.toml")}, "", 2, nil, []string{"none.toml"}},
 		{"a list with a failed source", []string{"list", "--config", config}, "", 0, []string{"TOOL", "hang() -> ", "find_files(pattern) -> list[str]"}, []string{"comand", "no-such-command-anywhere"}},
 		{"status with a failed source", []string{"status", "--config", config}, "", 0, []string{"mcp:dead", "parked"}, nil},
@@ -142,31 +151,13 @@ func TestToolbox(t *testing.T) {
 func TestToolboxJSON(t *testing.T) {
 	dir := workspace(t)
 	config := filepath.Join(dir, "toolsource.toml")
-	document := func(t *testing.T, code int, into any, args ...string) {
+	configured := func(t *testing.T, code int, into any, args ...string) {
 		t.Helper()
-		var out, errw bytes.Buffer
-		if got := run(context.Background(), append(args, "--json", "--config", config), strings.NewReader(""), &out, &errw); got != code {
-			t.Errorf("exit status %d, want %d\n%s", got, code, &errw)
-		}
-		dec := json.NewDecoder(&out)
-		if err := dec.Decode(into); err != nil {
-			t.Fatalf("standard output is no JSON: %v\n%s", err, &out)
-		}
-		if dec.More() {
-			t.Error("there is more than one document")
-		}
-	}
-	keys := func(t *testing.T, m map[string]any, want string) {
-		t.Helper()
-		for k := range strings.FieldsSeq(want) {
-			if _, ok := m[k]; !ok {
-				t.Errorf("the key %q is missing in %v", k, m)
-			}
-		}
+		document(t, code, into, append(args, "--config", config)...)
 	}
 	t.Run("list", func(t *testing.T) {
 		var list []map[string]any
-		document(t, 0, &list, "list")
+		configured(t, 0, &list, "list")
 		for _, l := range list {
 			keys(t, l, "name qualified signature description grade source kind server wire_name precedence shadows")
 		}
@@ -184,7 +175,7 @@ func TestToolboxJSON(t *testing.T) {
 	})
 	t.Run("status", func(t *testing.T) {
 		var list []map[string]any
-		document(t, 0, &list, "status")
+		configured(t, 0, &list, "status")
 		for _, s := range list {
 			keys(t, s, "source kind state since error tools attempts next_try era transport")
 			if s["source"] == "mcp:dead" && (s["error"] == nil || s["kind"] != "mcp" || s["transport"] != "stdio") {
@@ -194,7 +185,7 @@ func TestToolboxJSON(t *testing.T) {
 	})
 	t.Run("call", func(t *testing.T) {
 		var r map[string]any
-		document(t, 0, &r, "call", "find_files", `{"pattern":"*.txt"}`)
+		configured(t, 0, &r, "call", "find_files", `{"pattern":"*.txt"}`)
 		keys(t, r, "value content truncated")
 		if v := r["value"].([]any); len(v) != 1 || v[0] != "notes.txt" {
 			t.Errorf("value %v", v)
@@ -230,7 +221,7 @@ func TestToolboxJSON(t *testing.T) {
 	} {
 		t.Run(tt.kind, func(t *testing.T) {
 			var f map[string]map[string]any
-			document(t, tt.code, &f, tt.args...)
+			configured(t, tt.code, &f, tt.args...)
 			keys(t, f["error"], "kind tool source message remedy may_have_run")
 			if f["error"]["kind"] != tt.kind || f["error"]["may_have_run"] != tt.ran || f["error"]["message"] == "" {
 				t.Errorf("got %v", f["error"])

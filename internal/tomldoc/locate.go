@@ -11,15 +11,22 @@ import (
 // first and takes quadratic time on the second.
 const maxDepth = 64
 
+// maxKeyWork bounds, in bytes, the sum over all keys of their full paths: the TOML reader writes each out,
+// which for many keys below a long one takes long.
+const maxKeyWork = 64 << 20
+
 var (
 	errTooDeep = errors.New("nested too deep")
+	errTooLong = errors.New("keys too long")
 	errLost    = errors.New("not TOML that the locator knows")
 )
 
 // place is where a key stands and what stands below it. The TOML reader gives no positions, so the text is
 // walked once more for them.
 type place struct {
-	line, col int
+	line, col int      // of the key
+	at        spot     // of the value; the zero spot where it has none of its own
+	text      string   // of a value that is no string, array or table
 	order     []string // keys in order of first appearance
 	keys      map[string]*place
 	items     []*place // elements of an array, or the tables of an array of tables
@@ -40,6 +47,8 @@ func (p *place) ensure(part keyPart) *place {
 	return c
 }
 
+type spot struct{ line, col int }
+
 type keyPart struct {
 	name      string
 	line, col int
@@ -53,6 +62,9 @@ type locator struct {
 
 	at        int // how far line and col are counted
 	line, col int
+
+	path    int // length of the keys around
+	keyWork int
 }
 
 func locate(s string) (*place, error) {
@@ -131,10 +143,12 @@ func (l *locator) header(root *place) (*place, error) {
 	if !array && !l.take("[") {
 		return nil, errLost
 	}
+	l.path = 0
 	parts, err := l.key()
 	if err != nil {
 		return nil, err
 	}
+	l.path = pathLen(parts)
 	if array && !l.take("]]") || !array && !l.take("]") {
 		return nil, errLost
 	}
@@ -147,7 +161,7 @@ func (l *locator) header(root *place) (*place, error) {
 	}
 	cur = cur.ensure(parts[len(parts)-1])
 	if array {
-		item := &place{line: line, col: col}
+		item := &place{line: line, col: col, at: spot{line, col}}
 		cur.items = append(cur.items, item)
 		return item, nil
 	}
@@ -169,10 +183,22 @@ func (l *locator) key() ([]keyPart, error) {
 			return nil, errTooDeep
 		}
 		l.spaces()
-		if !l.take(".") {
-			return parts, nil
+		if l.take(".") {
+			continue
 		}
+		if l.keyWork += l.path + pathLen(parts); l.keyWork > maxKeyWork {
+			return nil, errTooLong
+		}
+		return parts, nil
 	}
+}
+
+func pathLen(parts []keyPart) int {
+	n := 0
+	for _, p := range parts {
+		n += len(p.name) + 1
+	}
+	return n
 }
 
 func (l *locator) keyName() (string, error) {
@@ -217,6 +243,9 @@ func (l *locator) pair(table *place, depth int) error {
 	for _, part := range parts {
 		table = table.ensure(part)
 	}
+	below := pathLen(parts)
+	l.path += below
+	defer func() { l.path -= below }()
 	return l.value(table, depth)
 }
 
@@ -224,6 +253,7 @@ func (l *locator) value(p *place, depth int) error {
 	if depth > maxDepth {
 		return errTooDeep
 	}
+	p.at.line, p.at.col = l.here()
 	switch {
 	case l.i >= len(l.s):
 		return errLost
@@ -253,6 +283,7 @@ func (l *locator) value(p *place, depth int) error {
 	if l.i == start {
 		return errLost
 	}
+	p.text = strings.TrimRight(l.s[start:l.i], " \t")
 	return nil
 }
 

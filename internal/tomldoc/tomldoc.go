@@ -38,6 +38,12 @@ type Value struct {
 	Key       string // path, as tools[0].args[1].name
 	Line, Col int    // of the key; of an element of an array, of the element
 	Data      any
+
+	// At is the place of what stands after the key; of a table with a header and of one that only a dotted
+	// key names, that of the key.
+	At struct{ Line, Col int }
+
+	Text string // of a number, a boolean and a date what the file says
 }
 
 // Table is a TOML table; Names are its keys in the order of the file.
@@ -91,6 +97,9 @@ func Parse(file string, data []byte) (*Doc, error) {
 	if errors.Is(err, errTooDeep) {
 		return nil, &Problem{File: file, Message: fmt.Sprintf("is nested more than %d deep", maxDepth), Severity: SeverityError}
 	}
+	if errors.Is(err, errTooLong) {
+		return nil, &Problem{File: file, Message: "has keys that are too long", Hint: "shorten them", Severity: SeverityError}
+	}
 	m, err := decode(text)
 	if err != nil {
 		return nil, syntaxProblem(file, text, err)
@@ -99,6 +108,9 @@ func Parse(file string, data []byte) (*Doc, error) {
 	d.Empty = len(m) == 0
 	return d, nil
 }
+
+// Value is the whole document: a table.
+func (d *Doc) Value() *Value { return d.root }
 
 // Root is a reader of the whole document.
 func (d *Doc) Root() *Reader {
@@ -126,13 +138,14 @@ func textOf(file string, data []byte) (string, *Problem) {
 			}
 			i += n
 		}
-		line, col := lineCol(text, i)
+		line, col := LineCol(text, i)
 		return bad(line, col, "is not UTF-8 text", "save it as UTF-8")
 	}
 	return text, nil
 }
 
-func lineCol(text string, offset int) (line, col int) {
+// LineCol is the place of a byte of a text, from 1; the column in characters.
+func LineCol(text string, offset int) (line, col int) {
 	before := text[:min(max(offset, 0), len(text))]
 	start := strings.LastIndexByte(before, '\n') + 1
 	return strings.Count(before, "\n") + 1, utf8.RuneCountInString(before[start:]) + 1
@@ -153,7 +166,7 @@ func syntaxProblem(file, text string, err error) *Problem {
 	p := &Problem{File: file, Message: err.Error(), Severity: SeverityError}
 	var pe toml.ParseError
 	if errors.As(err, &pe) {
-		p.Line, p.Column = lineCol(text, pe.Position.Start)
+		p.Line, p.Column = LineCol(text, pe.Position.Start)
 		p.Key = pe.LastKey
 		p.Message = "not TOML: " + withoutValues(pe.Message)
 	}
@@ -179,7 +192,10 @@ func build(v any, p *place, key string) *Value {
 	if p == nil {
 		p = &place{}
 	}
-	out := &Value{Key: key, Line: p.line, Col: p.col}
+	out := &Value{Key: key, Line: p.line, Col: p.col, Text: p.text}
+	if out.At.Line, out.At.Col = p.at.line, p.at.col; p.at == (spot{}) {
+		out.At.Line, out.At.Col = p.line, p.col
+	}
 	switch v := v.(type) {
 	case map[string]any:
 		t := &Table{vals: make(map[string]*Value, len(v))}
@@ -192,19 +208,19 @@ func build(v any, p *place, key string) *Value {
 			t.Names = slices.Sorted(maps.Keys(v))
 		}
 		for _, name := range t.Names {
-			t.vals[name] = build(v[name], p.child(name), join(key, name))
+			t.vals[name] = build(v[name], p.child(name), Join(key, name))
 		}
 		out.Data = t
 	case []map[string]any:
 		items := make([]*Value, len(v))
 		for i, e := range v {
-			items[i] = build(e, item(p, i), key+"["+strconv.Itoa(i)+"]")
+			items[i] = build(e, item(p, i), Index(key, i))
 		}
 		out.Data = items
 	case []any:
 		items := make([]*Value, len(v))
 		for i, e := range v {
-			items[i] = build(e, item(p, i), key+"["+strconv.Itoa(i)+"]")
+			items[i] = build(e, item(p, i), Index(key, i))
 		}
 		out.Data = items
 	default:
@@ -220,16 +236,44 @@ func item(p *place, i int) *place {
 	return nil
 }
 
-// join is the path of a key below another, quoted where TOML would have to.
-func join(key, name string) string {
-	part := name
+// The longest part of a path and the longest path, in bytes. What is longer is cut in its middle, so that a
+// long key does not stand in the path of each of a million elements.
+const (
+	maxPart = 80
+	maxPath = 320
+)
+
+// Join is the path of a key below another, quoted where TOML would have to.
+func Join(key, name string) string {
+	part := Shorten(name, maxPart)
 	if part == "" || strings.ContainsFunc(part, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
 	}) {
-		part = strconv.Quote(name)
+		part = strconv.Quote(part)
 	}
 	if key == "" {
 		return part
 	}
-	return key + "." + part
+	return Shorten(key+"."+part, maxPath)
+}
+
+// Index is the path of an element of an array.
+func Index(key string, i int) string {
+	return Shorten(key+"["+strconv.Itoa(i)+"]", maxPath)
+}
+
+// Shorten cuts the middle out of a text that is longer than limit bytes.
+func Shorten(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	half := (limit - len("…")) / 2
+	head, tail := half, len(s)-half
+	for head > 0 && !utf8.RuneStart(s[head]) {
+		head--
+	}
+	for tail < len(s) && !utf8.RuneStart(s[tail]) {
+		tail++
+	}
+	return s[:head] + "…" + s[tail:]
 }

@@ -27,6 +27,8 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 		{"deep array", "a = " + strings.Repeat("[", 2_000_000), ": is nested more than 64 deep"},
 		{"deep dots", strings.Repeat("a.", 1_000_000) + "b = 1", ": is nested more than 64 deep"},
 		{"deep header", "[" + strings.Repeat("a.", 1_000_000) + "b]", ": is nested more than 64 deep"},
+		{"many keys below a long one", "[" + strings.Repeat("k", 1<<20) + "]\n" + strings.Repeat("a.b=1\n", 1000), ": has keys that are too long (shorten them)"},
+		{"many keys within a long one", strings.Repeat("k", 1<<20) + " = {" + strings.Repeat("a={b=1},", 1000) + "c=1}", ": has keys that are too long (shorten them)"},
 		{"large", "#" + strings.Repeat("x", MaxFile), ": is larger than 4 MiB"},
 	}
 	for _, tt := range tests {
@@ -353,5 +355,35 @@ func TestNearest(t *testing.T) {
 		if got := Nearest(in, known); got != want {
 			t.Errorf("Nearest(%q) = %q, want %q", in, got, want)
 		}
+	}
+}
+
+func TestPlacesOfValues(t *testing.T) {
+	d, err := Parse("f", []byte("[a]\nb = [1_0, \"x\"] # c\nd.e = 1979-05-27\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := d.Value().Data.(*Table).Get("a").Data.(*Table)
+	b, e := a.Get("b"), a.Get("d").Data.(*Table).Get("e")
+	if b.Line != 2 || b.Col != 1 || b.At.Line != 2 || b.At.Col != 5 {
+		t.Errorf("b: %+v", b)
+	}
+	if item := b.Data.([]*Value)[0]; item.At.Col != 6 || item.Col != 6 || item.Text != "1_0" || item.Data != int64(10) {
+		t.Errorf("b[0]: %+v", item)
+	}
+	if e.At.Line != 3 || e.At.Col != 7 || e.Text != "1979-05-27" {
+		t.Errorf("d.e: %+v", e)
+	}
+}
+
+func TestShorten(t *testing.T) {
+	long := strings.Repeat("ä", 400)
+	for _, s := range []string{Shorten(long, 80), Join("", long), Join(strings.Repeat("k.", 150), long), Index(Join(long, long), 7)} {
+		if len(s) > maxPath || !strings.Contains(s, "ä…ä") || strings.Contains(s, "\ufffd") {
+			t.Errorf("%d bytes: %s", len(s), s)
+		}
+	}
+	if got := Join(`a."b c"`, "d"); got != `a."b c".d` {
+		t.Error(got)
 	}
 }

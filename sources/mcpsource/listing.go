@@ -20,27 +20,27 @@ type listing struct {
 }
 
 func (s *Source) read(raw mcpclient.Listing) *listing {
-	l := &listing{problems: slices.Clone(raw.Problems)}
+	l, opt := &listing{problems: slices.Clone(raw.Problems)}, s.opt.Load()
 	var tools []*mcpclient.Tool
 	var wire []string
 	for i := range raw.Tools {
-		if t := &raw.Tools[i]; s.allows(t.Name) {
+		if t := &raw.Tools[i]; opt.allows(t.Name) {
 			tools, wire = append(tools, t), append(wire, t.Name)
 		}
 	}
-	names, qualified := s.names(wire), toolschema.Qualified(s.server.ID(), wire)
+	names, qualified := s.names(opt, wire), toolschema.Qualified(s.server.ID(), wire)
 	l.specs = make([]toolsource.ToolSpec, 0, len(tools))
 	for i, t := range tools {
 		if names[i] == "" {
 			l.report(s, t.Name, true, "no name can be made of it")
 			continue
 		}
-		spec := s.spec(t, l)
+		spec := s.spec(t, opt.Overrides[t.Name], l)
 		spec.Name, spec.Origin.QualifiedName = names[i], qualified[i]
 		l.specs = append(l.specs, spec)
 	}
 	if !raw.Truncated {
-		s.reportUnused(raw, l)
+		s.reportUnused(raw, opt, l)
 	}
 	return l
 }
@@ -49,14 +49,13 @@ func (l *listing) report(s *Source, tool string, leftOut bool, reason string) {
 	l.problems = append(l.problems, &mcpclient.ToolProblem{Server: s.server.ID(), Tool: tool, LeftOut: leftOut, Reason: reason})
 }
 
-func (s *Source) spec(t *mcpclient.Tool, l *listing) toolsource.ToolSpec {
+func (s *Source) spec(t *mcpclient.Tool, over Override, l *listing) toolsource.ToolSpec {
 	cfg := s.server.Config()
-	over := s.opt.Overrides[t.Name]
 	args, problems := toolschema.Args(t.InputSchema)
 	for _, p := range problems {
 		l.report(s, t.Name, false, "input schema: "+p.Error())
 	}
-	effective, err := s.effective(t)
+	effective, err := s.effective(t, over)
 	if err != nil {
 		l.report(s, t.Name, false, fmt.Sprintf("the configured grade is not used: %v", err))
 	}
@@ -71,7 +70,7 @@ func (s *Source) spec(t *mcpclient.Tool, l *listing) toolsource.ToolSpec {
 		InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
 		Limits: over.Limits.Or(s.server.Limits(t.Name)),
 		Origin: toolsource.Origin{
-			Kind: kind, Source: s.opt.Name, Server: cfg.ID, WireName: t.Name,
+			Kind: kind, Source: s.name, Server: cfg.ID, WireName: t.Name,
 			File: cfg.File, Line: cfg.Line, Trust: cfg.Trust, Hints: t.Hints, Claimed: claimed,
 		},
 		Meta: t.Meta,
@@ -79,14 +78,14 @@ func (s *Source) spec(t *mcpclient.Tool, l *listing) toolsource.ToolSpec {
 }
 
 // reportUnused names patterns and overrides that mean no tool of the server: they are likely misspelt.
-func (s *Source) reportUnused(raw mcpclient.Listing, l *listing) {
+func (s *Source) reportUnused(raw mcpclient.Listing, opt *Options, l *listing) {
 	used := func(pattern string) bool {
 		return slices.ContainsFunc(raw.Tools, func(t mcpclient.Tool) bool { return matches(pattern, t.Name) })
 	}
 	for _, list := range []struct {
 		key      string
 		patterns []string
-	}{{"allow", s.opt.Allow}, {"deny", s.opt.Deny}} {
+	}{{"allow", opt.Allow}, {"deny", opt.Deny}} {
 		for _, p := range list.patterns {
 			if _, err := path.Match(p, ""); err != nil {
 				l.report(s, "", false, fmt.Sprintf("%s: the pattern %q is malformed, and taken as a plain name", list.key, p))
@@ -96,7 +95,7 @@ func (s *Source) reportUnused(raw mcpclient.Listing, l *listing) {
 			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.opt.Overrides)) {
+	for _, name := range slices.Sorted(maps.Keys(opt.Overrides)) {
 		if !slices.ContainsFunc(raw.Tools, func(t mcpclient.Tool) bool { return t.Name == name }) {
 			l.report(s, "", false, fmt.Sprintf("overrides: it has no tool %q", name))
 		}
@@ -104,11 +103,11 @@ func (s *Source) reportUnused(raw mcpclient.Listing, l *listing) {
 }
 
 // allows reports whether the filters let a tool through.
-func (s *Source) allows(wire string) bool {
+func (o *Options) allows(wire string) bool {
 	in := func(patterns []string) bool {
 		return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, wire) })
 	}
-	return (s.opt.Allow == nil || in(s.opt.Allow)) && !in(s.opt.Deny)
+	return (o.Allow == nil || in(o.Allow)) && !in(o.Deny)
 }
 
 // matches is path.Match without its special place for slashes, which are letters like others in the name

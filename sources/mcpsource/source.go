@@ -16,9 +16,11 @@ package mcpsource
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/toolsource/toolsource"
 	"github.com/toolsource/toolsource/grade"
@@ -34,6 +36,7 @@ type Options struct {
 	Overrides map[string]Override // by wire name
 	Qualified bool                // programs see mcp__server__tool instead of the bare name
 	Lax       bool                // arguments are sent as they are: neither coerced nor validated
+	Output    OutputCheck         // what becomes of a result that does not fit its tool's output schema
 	Shared    bool                // Close leaves the server open
 }
 
@@ -50,26 +53,40 @@ type Override struct {
 // io.Closer. It is safe for concurrent use.
 type Source struct {
 	server *mcpclient.Server
-	opt    Options
+	name   string
+	shared bool
+	opt    atomic.Pointer[Options] // never changed in place
 
-	mu   sync.Mutex
-	last *listing // of the last Discover; nil: none yet
+	mu      sync.Mutex
+	last    *listing         // of the last Discover; nil: none yet
+	misfits map[string]error // by wire name: the first result since then that did not fit
 }
 
 // New makes a source of a server. It does no I/O. The options are copied.
 func New(server *mcpclient.Server, opts *Options) *Source {
-	s := &Source{server: server}
+	s := &Source{server: server, name: "mcp:" + server.ID()}
 	if opts != nil {
-		s.opt = *opts
+		s.shared = opts.Shared
+		if opts.Name != "" {
+			s.name = opts.Name
+		}
 	}
-	if s.opt.Name == "" {
-		s.opt.Name = "mcp:" + server.ID()
-	}
+	s.Update(opts)
 	return s
 }
 
+// Update replaces the options, all but Name and Shared. They count from the next Discover on: have the
+// Toolbox Refresh the source. Callables handed out before keep the limits and rules that they were made with.
+func (s *Source) Update(opts *Options) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	s.opt.Store(&o)
+}
+
 // Name is the one of the options.
-func (s *Source) Name() string { return s.opt.Name }
+func (s *Source) Name() string { return s.name }
 
 // Server is the server whose tools these are.
 func (s *Source) Server() *mcpclient.Server { return s.server }
@@ -88,11 +105,11 @@ func (s *Source) Available() bool {
 func (s *Source) Discover(ctx context.Context) ([]toolsource.ToolSpec, error) {
 	raw, err := s.server.List(ctx)
 	if err != nil {
-		return nil, &toolsource.SourceError{Source: s.opt.Name, Op: "discover", Err: err}
+		return nil, &toolsource.SourceError{Source: s.name, Op: "discover", Err: err}
 	}
 	l := s.read(raw)
 	s.mu.Lock()
-	s.last = l
+	s.last, s.misfits = l, nil
 	s.mu.Unlock()
 	return slices.Clone(l.specs), nil
 }
@@ -100,22 +117,26 @@ func (s *Source) Discover(ctx context.Context) ([]toolsource.ToolSpec, error) {
 // Resolve gives the callable for a tool that Discover returned. It does no I/O: a tool that is gone
 // meanwhile shows at the call.
 func (s *Source) Resolve(spec toolsource.ToolSpec) (toolsource.Callable, error) {
-	wire := spec.Origin.WireName
-	if spec.Origin.Kind != kind || wire == "" || spec.Origin.Server != s.server.ID() || !s.allows(wire) {
-		return nil, &toolsource.SourceError{Source: s.opt.Name, Op: "resolve",
+	wire, opt := spec.Origin.WireName, s.opt.Load()
+	if spec.Origin.Kind != kind || wire == "" || spec.Origin.Server != s.server.ID() || !opt.allows(wire) {
+		return nil, &toolsource.SourceError{Source: s.name, Op: "resolve",
 			Err: fmt.Errorf("%w: %q is no tool of this source", toolsource.ErrUnknownTool, spec.Name)}
 	}
 	o := mcpclient.CallOptions{
-		Tool: spec.Name, Source: s.opt.Name, Limits: spec.Limits, Grade: spec.Grade,
-		Replay: s.opt.Overrides[wire].Replay, Listed: true,
+		Tool: spec.Name, Source: s.name, Limits: spec.Limits, Grade: spec.Grade,
+		Replay: opt.Overrides[wire].Replay, Listed: true,
 	}
 	if h := spec.Origin.Hints; h != nil && h.Idempotent != nil {
 		o.Idempotent = *h.Idempotent
 	}
-	if s.opt.Lax {
-		return func(ctx context.Context, args map[string]any) (toolsource.Result, error) {
-			return s.server.Call(ctx, wire, args, o)
-		}, nil
+	call := func(ctx context.Context, args map[string]any) (toolsource.Result, error) {
+		return s.server.Call(ctx, wire, args, o)
+	}
+	if spec.OutputSchema != nil && opt.Output != OutputUnchecked {
+		call = s.checked(call, spec, opt.Output == OutputStrict)
+	}
+	if opt.Lax {
+		return call, nil
 	}
 	binder := toolschema.NewBinder(spec.InputSchema)
 	return func(ctx context.Context, args map[string]any) (toolsource.Result, error) {
@@ -125,7 +146,7 @@ func (s *Source) Resolve(spec toolsource.ToolSpec) (toolsource.Callable, error) 
 				Tool: o.Tool, Source: o.Source, Phase: "bind", Kind: toolsource.KindBadArguments, Err: err,
 			}
 		}
-		return s.server.Call(ctx, wire, bound, o)
+		return call(ctx, bound)
 	}, nil
 }
 
@@ -142,12 +163,15 @@ func (s *Source) SelfLimited() bool { return true }
 // Status is how the server is, with what the last Discover left out.
 func (s *Source) Status() toolsource.SourceStatus {
 	st := s.server.Status()
-	st.Source = s.opt.Name
+	st.Source = s.name
 	s.mu.Lock()
 	l := s.last
+	for _, wire := range slices.Sorted(maps.Keys(s.misfits)) {
+		st.Problems = append(st.Problems, s.misfits[wire])
+	}
 	s.mu.Unlock()
 	if l != nil {
-		st.Tools, st.Problems = len(l.specs), slices.Clone(l.problems)
+		st.Tools, st.Problems = len(l.specs), append(slices.Clone(l.problems), st.Problems...)
 	}
 	return st
 }
@@ -157,24 +181,25 @@ func (s *Source) Status() toolsource.SourceStatus {
 // for a second at most.
 func (s *Source) Claims() []string {
 	var wire []string
+	opt := s.opt.Load()
 	if l, ok := s.server.Cached(); ok {
 		for _, t := range l.Tools {
-			if s.allows(t.Name) {
+			if opt.allows(t.Name) {
 				wire = append(wire, t.Name)
 			}
 		}
 	}
-	for _, p := range s.opt.Allow {
-		if !strings.ContainsAny(p, `*?[\`) && s.allows(p) && !slices.Contains(wire, p) {
+	for _, p := range opt.Allow {
+		if !strings.ContainsAny(p, `*?[\`) && opt.allows(p) && !slices.Contains(wire, p) {
 			wire = append(wire, p)
 		}
 	}
-	return slices.DeleteFunc(s.names(wire), func(n string) bool { return n == "" })
+	return slices.DeleteFunc(s.names(opt, wire), func(n string) bool { return n == "" })
 }
 
 // Close closes the server, unless the options say that others use it.
 func (s *Source) Close() error {
-	if s.opt.Shared {
+	if s.shared {
 		return nil
 	}
 	return s.server.Close()
@@ -182,8 +207,8 @@ func (s *Source) Close() error {
 
 const kind = "mcp"
 
-func (s *Source) names(wire []string) []string {
-	if s.opt.Qualified {
+func (s *Source) names(opt *Options, wire []string) []string {
+	if opt.Qualified {
 		return toolschema.Qualified(s.server.ID(), wire)
 	}
 	return toolschema.Names(wire)
@@ -191,12 +216,11 @@ func (s *Source) names(wire []string) []string {
 
 // effective is the grade by which a tool is treated: what is configured, else what is hinted by a server
 // that is not untrusted, else the most dangerous.
-func (s *Source) effective(t *mcpclient.Tool) (grade.Grade, error) {
+func (s *Source) effective(t *mcpclient.Tool, o Override) (grade.Grade, error) {
 	g := grade.Max
 	if s.server.Config().Trust != toolsource.TrustUntrusted {
 		g = grade.FromHints(t.Hints)
 	}
-	o := s.opt.Overrides[t.Name]
 	if o.W == nil && o.D == nil {
 		return g, nil
 	}

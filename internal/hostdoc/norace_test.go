@@ -1,0 +1,5 @@
+//go:build !race
+
+package hostdoc
+
+const raceEnabled = false

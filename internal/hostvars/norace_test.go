@@ -1,0 +1,5 @@
+//go:build !race
+
+package hostvars
+
+const raceEnabled = false

@@ -1,0 +1,197 @@
+package toolsource_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	ts "github.com/toolsource/toolsource"
+)
+
+func TestReplace(t *testing.T) {
+	low, old, next, stays := tools("low", "a", "b"), tools("s", "a", "gone"), tools("s", "a", "new"), tools("stays", "k")
+	tb := newBox(t, nil)
+	add(t, tb, at(low, ts.PrecedenceMCP), at(old, ts.PrecedenceVirtual), at(stays, ts.PrecedenceMCP))
+	var mu sync.Mutex
+	var changes []ts.Change
+	told := make(chan struct{}, 9)
+	_, stop := tb.Subscribe(func(c ts.Change) {
+		mu.Lock()
+		changes = append(changes, c)
+		mu.Unlock()
+		told <- struct{}{}
+	})
+	defer stop()
+	sel, err := tb.Select(t.Context(), "gone")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := tb.Revision()
+	if err := tb.Replace(t.Context(), []string{"s"}, at(next, ts.PrecedenceVirtual), at(stays, ts.PrecedenceMCP)); err != nil {
+		t.Fatal(err)
+	}
+	<-told
+	if tb.Revision() != before+1 {
+		t.Errorf("revision %d, want one more than %d: the change is one step", tb.Revision(), before)
+	}
+	mu.Lock()
+	want := []ts.Change{{Revision: before + 1, Added: []string{"new"}, Removed: []string{"gone"}, Changed: []string{"a"}}}
+	if diff := cmp.Diff(want, changes, cmp.AllowUnexported(ts.User{})); diff != "" {
+		t.Error(diff)
+	}
+	mu.Unlock()
+	if got := names(tb.Tools()); got != "a b k new" {
+		t.Errorf("%s: those that stay keep their place", got)
+	}
+	if got := owner(t, tb, "a"); got != "s" {
+		t.Errorf("a is %s's", got)
+	}
+	if old.closes.Load() != 1 || next.closes.Load() != 0 || stays.closes.Load() != 0 {
+		t.Errorf("closed: old %d, new %d, kept %d", old.closes.Load(), next.closes.Load(), stays.closes.Load())
+	}
+	if stays.discovers != 1 {
+		t.Errorf("the source that stays was listed %d times", stays.discovers)
+	}
+	gone, err := sel.Resolve("gone")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := gone(t.Context(), nil); !errors.Is(err, ts.ErrUnavailable) {
+		t.Errorf("a tool of the source that was taken out: %v", err)
+	}
+}
+
+func TestReplaceRanksAnew(t *testing.T) {
+	a, b := tools("a", "x"), tools("b", "x")
+	tb := newBox(t, nil)
+	add(t, tb, at(a, ts.PrecedenceMCP), at(b, ts.PrecedenceMCP))
+	alice, _ := ts.NewUser("alice")
+	user := tb.ForUser(alice)
+	defer user.Close()
+	for _, tt := range []struct {
+		why    string
+		layers []ts.Layer
+		want   string
+	}{
+		{"the later of those given wins", []ts.Layer{at(b, ts.PrecedenceMCP), at(a, ts.PrecedenceMCP)}, "a"},
+		{"a higher level wins", []ts.Layer{at(b, ts.PrecedenceUser)}, "b"},
+		{"a higher order wins", []ts.Layer{{Source: a, Precedence: ts.PrecedenceUser, Order: 2}, {Source: b, Precedence: ts.PrecedenceUser, Order: 1}}, "a"},
+	} {
+		if err := tb.Replace(t.Context(), nil, tt.layers...); err != nil {
+			t.Fatal(err)
+		}
+		if got := owner(t, tb, "x"); got != tt.want {
+			t.Errorf("%s: x is %s's", tt.why, got)
+		}
+		deadline := time.Now().Add(5 * time.Second)
+		for owner(t, user, "x") != tt.want {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: a user sees %s's", tt.why, owner(t, user, "x"))
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	if a.discovers != 1 || b.discovers != 1 {
+		t.Errorf("listed %d and %d times", a.discovers, b.discovers)
+	}
+}
+
+func TestReplaceRefuses(t *testing.T) {
+	have, twin := tools("have", "x"), tools("have", "y")
+	failing := tools("failing", "z")
+	failing.err = errors.New("cannot list")
+	tb := newBox(t, nil)
+	add(t, tb, at(have, ts.PrecedenceMCP))
+	err := tb.Replace(t.Context(), []string{"none"}, at(twin, ts.PrecedenceMCP), at(failing, ts.PrecedenceMCP), ts.Layer{}, at(tb.AsSource("circle"), ts.PrecedenceMCP), at(tools("good", "g"), ts.PrecedenceMCP))
+	for _, want := range []string{"none", "have", "cannot list", "nil", "this very Toolbox"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
+	}
+	if !errors.Is(err, ts.ErrUnknownSource) || !errors.Is(err, ts.ErrDuplicateSource) {
+		t.Error(err)
+	}
+	if got := names(tb.Tools()); got != "x g" {
+		t.Errorf("%s: what is right is in", got)
+	}
+	var attached []string
+	for _, s := range tb.Sources() {
+		attached = append(attached, s.Source)
+	}
+	if diff := cmp.Diff([]string{"have", "failing", "good"}, attached); diff != "" {
+		t.Error(diff)
+	}
+	if twin.closes.Load() != 0 {
+		t.Error("a layer that was refused is the caller's, and was closed")
+	}
+	twin.mu.Lock()
+	if watched := len(twin.changed); watched != 0 {
+		for _, f := range twin.changed {
+			if f != nil {
+				t.Error("a layer that was refused is still watched")
+			}
+		}
+	}
+	twin.mu.Unlock()
+	tb.Close()
+	if err := tb.Replace(t.Context(), nil, at(tools("late"), ts.PrecedenceMCP)); !errors.Is(err, ts.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+// While the new source takes its time, and when it never answers, the names are never without an owner.
+func TestReplaceLeavesNoGap(t *testing.T) {
+	old, next := tools("s", "a"), tools("s", "a")
+	hold := make(chan struct{})
+	next.before = func(ctx context.Context) {
+		select {
+		case <-hold:
+		case <-ctx.Done():
+		}
+	}
+	tb := newBox(t, nil)
+	add(t, tb, at(old, ts.PrecedenceMCP), at(tools("low", "a"), ts.PrecedenceHostConfig))
+	done := make(chan error)
+	go func() { done <- tb.Replace(t.Context(), []string{"s"}, at(next, ts.PrecedenceMCP)) }()
+	stop, watched := make(chan struct{}), make(chan string)
+	go func() {
+		bad := ""
+		for {
+			select {
+			case <-stop:
+				watched <- bad
+				return
+			default:
+				if s, ok := tb.Spec("a"); !ok || s.Origin.Source != "s" {
+					bad = "a was " + s.Origin.Source + "'s in between"
+				}
+			}
+		}
+	}()
+	if _, err := tb.Call(t.Context(), "a", nil); err != nil {
+		t.Error(err)
+	}
+	close(hold)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	close(stop)
+	if bad := <-watched; bad != "" {
+		t.Error(bad)
+	}
+	never := tools("s", "a")
+	never.before = func(ctx context.Context) { <-ctx.Done() }
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := tb.Replace(ctx, []string{"s"}, at(never, ts.PrecedenceMCP)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	if len(tb.Sources()) != 2 {
+		t.Error("the source that did not answer is not attached")
+	}
+}

@@ -1,0 +1,9 @@
+//go:build !race
+
+package hostconfig
+
+import "time"
+
+var processStart = time.Now()
+
+func cpuTime() time.Duration { return time.Since(processStart) }

@@ -1,0 +1,75 @@
+//go:build !race
+
+package hostconfig
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Ten times the servers take at most fifteen times as long, in every shape of file.
+func TestTimeGrowsWithTheServers(t *testing.T) {
+	shapes := []struct {
+		name, file, head, tail, between string
+		server                          func(i int) string
+	}{
+		{"json", "mcp.json", `{"mcpServers":{`, `}}`, ",", func(i int) string {
+			return fmt.Sprintf("\n\"s%d\":{\"command\":\"npx\",\"args\":[\"-y\",\"x%d\"],\"env\":{\"A\":\"${env:X}\",\"N\":%d},\"zzz\":1}", i, i, i)
+		}},
+		{"one id", "mcp.json", `{"mcpServers":{`, `}}`, ",", func(i int) string { return fmt.Sprintf("\n\"s\":{\"command\":\"c%d\"}", i) }},
+		{"toml", "config.toml", "", "", "\n", func(i int) string {
+			return fmt.Sprintf("[mcp_servers.s%d]\nurl = 'http://h/%d'\nbearer_token_env_var = 'X'\n", i, i)
+		}},
+		{"yaml list of one name", "x.yaml", "mcpServers:\n", "", "\n", func(i int) string { return fmt.Sprintf("- name: s\n  command: c%d", i) }},
+		{"opencode with tools", "opencode.json", `{"mcp":{`, `}}`, ",", func(i int) string {
+			return fmt.Sprintf("\n\"s%d\":{\"type\":\"local\",\"command\":[\"x\"]}", i)
+		}},
+	}
+	for _, s := range shapes {
+		t.Run(s.name, func(t *testing.T) {
+			text := func(n int) []byte {
+				servers, tools := make([]string, n), make([]string, n)
+				for i := range servers {
+					servers[i] = s.server(i)
+					tools[i] = fmt.Sprintf("\"s%d_drop\":false", i)
+				}
+				tail := s.tail
+				if s.file == "opencode.json" {
+					tail = `},"tools":{` + strings.Join(tools, ",") + `}}`
+				}
+				return []byte(s.head + strings.Join(servers, s.between) + tail)
+			}
+			small, large := text(1000), text(10000)
+			took := func(data []byte) time.Duration {
+				start := cpuTime()
+				f, err := Parse(s.file, data, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				merged, _ := Merge([]*File{f, f})
+				WriteTOML(merged)
+				return cpuTime() - start
+			}
+			var ratios []float64
+			for range 3 { // side by side, in time of the processor, so that others do not count
+				var a time.Duration
+				for range 3 {
+					a += took(small)
+				}
+				b := took(large)
+				for range 3 {
+					a += took(small)
+				}
+				ratios = append(ratios, float64(b)/float64(a)*6)
+			}
+			slices.Sort(ratios)
+			t.Logf("ratios %.1f", ratios)
+			if r := ratios[len(ratios)/2]; r > 15 {
+				t.Errorf("ten times the servers take %.1f times as long", r)
+			}
+		})
+	}
+}

@@ -1,0 +1,68 @@
+package mcpsource
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/toolsource/toolsource"
+)
+
+func TestOutputSchema(t *testing.T) {
+	const object = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`
+	const envelope = `{"type":"object","properties":{"result":{"type":"integer"}},"required":["result"]}`
+	for _, tt := range []struct{ why, schema, result, misfit string }{
+		{"it fits", object, `{"structuredContent":{"n":1}}`, ""},
+		{"a float that is an integer", object, `{"structuredContent":{"n":1.0}}`, ""},
+		{"another type", object, `{"structuredContent":{"n":"one"}}`, "n"},
+		{"a member is missing", object, `{"structuredContent":{}}`, "n"},
+		{"nothing structured", object, `{"content":[{"type":"text","text":"hi"}]}`, "promises structured content"},
+		{"an envelope that was opened", envelope, `{"structuredContent":{"result":7}}`, ""},
+		{"an envelope with something else in it", envelope, `{"structuredContent":{"result":"x"}}`, "result"},
+		{"a schema that cannot be read", `{"type":17}`, `{"structuredContent":{"n":1}}`, ""},
+		{"an answer that it failed", object, `{"isError":true,"structuredContent":{"e":1}}`, ""},
+	} {
+		b := serves(`{"name":"t","inputSchema":{"type":"object"},"outputSchema":` + tt.schema + `}`)
+		b.Results = map[string]string{"t": tt.result}
+		failed := strings.Contains(tt.result, "isError")
+
+		lenient := newSource(t, b, nil)
+		if _, err := resolve(t, lenient, "t")(t.Context(), nil); (err != nil) != failed {
+			t.Errorf("%s, leniently: %v", tt.why, err)
+		}
+		if got := problemText(lenient); strings.Contains(got, tt.misfit) != true || (got == "") != (tt.misfit == "") && tt.schema != `{"type":17}` {
+			t.Errorf("%s: the status says %q", tt.why, got)
+		}
+		_, err := resolve(t, newSource(t, b, &Options{Output: OutputStrict}), "t")(t.Context(), nil)
+		switch {
+		case failed || tt.misfit == "":
+			if toolsource.KindOf(err) == toolsource.KindProtocol && err != nil {
+				t.Errorf("%s, strictly: %v", tt.why, err)
+			}
+		case err == nil || toolsource.KindOf(err) != toolsource.KindProtocol || !strings.Contains(err.Error(), tt.misfit):
+			t.Errorf("%s, strictly: %v", tt.why, err)
+		}
+		unchecked := newSource(t, b, &Options{Output: OutputUnchecked})
+		if _, err := resolve(t, unchecked, "t")(t.Context(), nil); (err != nil) != failed {
+			t.Errorf("%s, unchecked: %v", tt.why, err)
+		}
+	}
+}
+
+// What a source notes of results goes with the next listing.
+func TestUpdateAndMisfits(t *testing.T) {
+	b := serves(`{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"object","required":["n"]}}`, `{"name":"u","inputSchema":{"type":"object"}}`)
+	b.Results = map[string]string{"t": `{"structuredContent":{}}`}
+	s := newSource(t, b, nil)
+	call := resolve(t, s, "t")
+	if _, err := call(t.Context(), nil); err != nil || len(s.Status().Problems) != 1 {
+		t.Fatalf("%v, %v", err, s.Status().Problems)
+	}
+	s.Update(&Options{Deny: []string{"t"}, Name: "other"})
+	specs := discover(t, s)
+	if len(specs) != 1 || specs[0].Name != "u" || s.Name() != "mcp:srv" || len(s.Status().Problems) != 0 {
+		t.Errorf("%v, %s, %v", specs, s.Name(), s.Status().Problems)
+	}
+	if _, err := s.Resolve(toolsource.ToolSpec{Name: "t", Origin: toolsource.Origin{Kind: "mcp", Server: "srv", WireName: "t"}}); err == nil {
+		t.Error("a tool that is denied now")
+	}
+}

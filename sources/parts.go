@@ -1,0 +1,139 @@
+package sources
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/toolsource/toolsource"
+	"github.com/toolsource/toolsource/mcpclient"
+	"github.com/toolsource/toolsource/sources/configsource"
+	"github.com/toolsource/toolsource/sources/mcpsource"
+	"github.com/toolsource/toolsource/sources/virtualsource"
+)
+
+// The names of the sources of a Set; a server's is "mcp:" and its id.
+const (
+	sourceDefault = "default"
+	sourceConfig  = "config"
+	sourceVirtual = "virtual"
+)
+
+// A part is one source of a configuration: its place, what it is made from, and, in a Set, the source.
+type part struct {
+	name       string
+	precedence toolsource.Precedence
+	order      int
+	from       any                          // the declarations that make is given, to be compared; nil for a server
+	make       func() toolsource.ToolSource // nil for a server
+
+	entry  *Server // of a server
+	source toolsource.ToolSource
+	server *mcpclient.Server
+}
+
+func (p *part) layer() toolsource.Layer {
+	l := toolsource.Layer{Source: p.source, Precedence: p.precedence, Order: p.order}
+	if p.server != nil {
+		l.Limit = p.server.Config().Connect + lastWords
+	}
+	return l
+}
+
+// lastWords is how much longer than its own limit a server is waited for, so that it can say why it failed.
+const lastWords = time.Second
+
+// declared are the parts that need no server, in the order in which they are attached.
+func (c *Config) declared() []*part {
+	var parts []*part
+	add := func(name string, level toolsource.Precedence, from any, make func() toolsource.ToolSource) {
+		parts = append(parts, &part{name: name, precedence: level, from: from, make: make})
+	}
+	tools := func(name string, defs []configsource.Definition) func() toolsource.ToolSource {
+		o := configsource.Options{Name: name, Workspace: c.Workspace, Funcs: c.opts.Funcs, Providers: c.opts.Providers, LookupEnv: c.opts.LookupEnv}
+		return func() toolsource.ToolSource { return configsource.New(defs, &o) }
+	}
+	if !c.opts.NoDefaults {
+		defs, err := configsource.DefaultDefinitions()
+		if err == nil { // they are part of the library, and tested
+			add(sourceDefault, toolsource.PrecedenceDefault, nil, tools(sourceDefault, defs))
+		}
+	}
+	if len(c.tools) > 0 {
+		add(sourceConfig, toolsource.PrecedenceUser, c.tools, tools(sourceConfig, c.tools))
+	}
+	if len(c.virtual) > 0 {
+		add(sourceVirtual, toolsource.PrecedenceVirtual, c.virtual, func() toolsource.ToolSource {
+			return virtualsource.New(c.virtual, c.opts.Virtual, &virtualsource.Options{Name: sourceVirtual})
+		})
+	}
+	return parts
+}
+
+// parts are the sources that are to be attached. Options.Approve is asked for a server unless it runs already.
+func (c *Config) parts(runs func(*part) bool) ([]*part, error) {
+	parts := c.declared()
+	for i := range c.Servers {
+		s := &c.Servers[i]
+		p := &part{name: "mcp:" + s.Config.ID, precedence: s.Precedence, order: s.Order, entry: s}
+		off := s.Off
+		if off == "" && c.opts.Approve != nil && !runs(p) && !c.opts.Approve(*s) {
+			off = "not approved"
+		}
+		switch {
+		case off == "":
+			parts = append(parts, p)
+		case s.Config.Required && off != offDisabled && off != offConsent:
+			return nil, requiredFails(s.Config.ID, errors.New(off))
+		}
+	}
+	return parts, nil
+}
+
+func requiredFails(id string, err error) error {
+	return fmt.Errorf("sources: required server %q: %w", id, err)
+}
+
+// makeAll makes the sources of parts that have none yet. On an error none of them is left open.
+func (c *Config) makeAll(parts []*part) ([]toolsource.Layer, error) {
+	layers := make([]toolsource.Layer, 0, len(parts))
+	var made []toolsource.ToolSource
+	for _, p := range parts {
+		switch {
+		case p.source != nil:
+		case p.entry == nil:
+			p.source = p.make()
+			made = append(made, p.source)
+		default:
+			server, err := mcpclient.New(p.entry.Config, c.client())
+			if err != nil { // Load has checked it
+				for _, src := range made {
+					err = errors.Join(err, toolsource.CloseSource(src))
+				}
+				return nil, fmt.Errorf("sources: server %q: %w", p.entry.Config.ID, err)
+			}
+			p.server, p.source = server, mcpsource.New(server, &p.entry.Source)
+			made = append(made, p.source)
+		}
+		layers = append(layers, p.layer())
+	}
+	return layers, nil
+}
+
+// alike reports whether two configurations give their sources the same surroundings: functions of the host
+// cannot be compared, so that where there are any, both have to have the same Options.
+func (c *Config) alike(d *Config) bool {
+	plain := func(c *Config) bool {
+		o := c.given
+		return o == nil || o.Funcs == nil && o.Providers == nil && o.Virtual == nil && o.LookupEnv == nil && o.MCP == nil && o.Logger == nil
+	}
+	return c.Workspace == d.Workspace && (c.given == d.given || plain(c) && plain(d))
+}
+
+// same reports whether a server is declared alike, wherever in its file.
+func (s Server) same(t Server) bool {
+	s.Config.Line, t.Config.Line = 0, 0
+	s.Entry, t.Entry = nil, nil
+	return reflect.DeepEqual(s, t)
+}
