@@ -100,7 +100,7 @@ var brokenTools = map[Provider][]broken{
 	},
 	Anthropic: {
 		{rule: "name", name: "a.b"},
-		{rule: "name", name: strings.Repeat("n", 65)},
+		{rule: "name", name: strings.Repeat("n", 129)},
 		{rule: "root-object", schema: `{"properties":{}}`, change: "object"},
 		{rule: "root-keyword", schema: `{"type":"object","properties":{},"anyOf":[{"properties":{"a":{"type":"string"}}}]}`},
 		{rule: "property-name", schema: `{"type":"object","properties":{"filter[id]":{"type":"string"}},"required":["filter[id]"]}`},

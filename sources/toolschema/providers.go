@@ -63,8 +63,7 @@ const (
 	openaiReference  = "https://platform.openai.com/docs/api-reference/chat/create"
 	openaiStructured = "https://platform.openai.com/docs/guides/structured-outputs#supported-schemas"
 	openaiFunctions  = "https://platform.openai.com/docs/guides/function-calling#strict-mode"
-	anthropicTools   = "https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use"
-	geminiFunctions  = "https://ai.google.dev/api/caching#FunctionDeclaration"
+	anthropicTools   = "https://platform.claude.com/docs/en/agents-and-tools/tool-use/define-tools"
 	geminiSchema     = "https://ai.google.dev/api/caching#Schema"
 	vertexFunctions  = "https://cloud.google.com/vertex-ai/generative-ai/docs/reference/java/latest/com.google.cloud.vertexai.api.FunctionDeclarationOrBuilder"
 )
@@ -110,10 +109,10 @@ var dialects = map[Provider]*dialect{
 		),
 	},
 	Anthropic: {
-		name: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`), property: regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`),
+		name: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`), property: regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`),
 		rootBans: []string{"oneOf", "anyOf", "allOf"},
 		rules: []Rule{
-			{"name", "a tool's name has letters, digits, underscores and dashes, at most 64, and is unlike the others", anthropicTools},
+			{"name", "a tool's name has letters, digits, underscores and dashes, at most 128, and is unlike the others", anthropicTools},
 			{"root-object", `input_schema is a schema of type "object"`, anthropicTools},
 			{"root-keyword", "the top of input_schema has no oneOf, allOf or anyOf", "https://github.com/anthropics/claude-code/issues/40075"},
 			{"property-name", "the names of arguments have letters, digits, underscores, dots and dashes, at most 64", "https://github.com/n8n-io/n8n/issues/30590"},
@@ -137,13 +136,13 @@ var dialects = map[Provider]*dialect{
 			{"root-object", "parameters are of type OBJECT", "https://github.com/diegosouzapw/OmniRoute/pull/3360"},
 			{"property-name", "the names of parameters start with a letter or underscore and have letters, digits and underscores, at most 64", vertexFunctions},
 			{"keyword", "only the fields of Schema stand in a schema; $ref, const, allOf, oneOf, additionalProperties and others do not", geminiSchema},
-			{"type", "every schema names exactly one type of the enumeration, or has anyOf", geminiSchema},
+			{"type", "every schema names exactly one type of the enumeration, or has anyOf", "https://github.com/danny-avila/LibreChat/issues/6971"},
 			{"any-of-alone", "beside anyOf nothing else stands", "https://github.com/anomalyco/opencode/issues/14700"},
 			{"enum", "an enum is of type STRING, and its values are strings that are not empty", geminiSchema},
 			{"format", "a string's format is enum or date-time; numbers have float, double, int32 and int64", "https://github.com/google-gemini/gemini-cli/issues/3178"},
 			{"items", "a schema of an array has items", "https://github.com/cline/cline/issues/7339"},
 			{"properties", "properties, where it stands, is not empty; a function without parameters has no parameters field", "https://github.com/agno-agi/agno/issues/2112"},
-			{"required", "required names properties that are there", geminiSchema},
+			{"required", "required names properties that are there", "https://github.com/iBUHub/AIStudioToAPI/issues/154"},
 		},
 	},
 }

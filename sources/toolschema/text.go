@@ -20,7 +20,10 @@ type Edit struct {
 }
 
 func (e Edit) String() string {
-	return fmt.Sprintf("%d × %s (%s), the first at byte %d", e.Count, editWords[e.Rule], e.What, e.At)
+	if e.Rule == "cut" {
+		return editWords[e.Rule] + ": " + e.What
+	}
+	return fmt.Sprintf("%s: %d, the first is %s at byte %d", editWords[e.Rule], e.Count, e.What, e.At)
 }
 
 // editWords say what each rule does.

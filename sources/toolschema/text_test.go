@@ -67,7 +67,7 @@ func TestClean(t *testing.T) {
 		}
 	}
 	_, edits := Clean("a\u200bb\u200b\u2060c")
-	if len(edits) != 1 || edits[0] != (Edit{"invisible", 3, 1, "U+200B"}) || !strings.Contains(edits[0].String(), "3 ×") {
+	if len(edits) != 1 || edits[0] != (Edit{"invisible", 3, 1, "U+200B"}) || !strings.Contains(edits[0].String(), "3, the first is U+200B at byte 1") {
 		t.Errorf("%+v", edits)
 	}
 }
