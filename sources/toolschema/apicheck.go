@@ -67,6 +67,7 @@ type apiChecker struct {
 	breaches []Breach
 
 	props, enums, chars, deepest int
+	level                        int // schemas that the one being looked at stands in
 }
 
 func (c *apiChecker) breach(path, rule, format string, a ...any) {
@@ -181,6 +182,12 @@ func (c *apiChecker) schema(v any, path string, depth int) {
 		depth++
 		c.deepest = max(c.deepest, depth)
 	}
+	if c.level++; c.level > MaxDepth { // no export is so deep, and paths grow with it
+		c.breach("#", "depth", "schemas stand more than %d deep; the rest is not looked at", MaxDepth)
+		c.level--
+		return
+	}
+	defer func() { c.level-- }()
 	c.common(s, path)
 	switch {
 	case c.openAPI:

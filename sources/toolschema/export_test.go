@@ -68,6 +68,17 @@ func TestExport(t *testing.T) {
 	if _, err := Check("claude", nil); err == nil {
 		t.Error("an unknown provider is checked")
 	}
+	for _, p := range Providers() {
+		for _, bad := range []string{``, `{}`, `7`, `[7]`} {
+			if bs, err := Check(p, json.RawMessage(bad)); err == nil && len(bs) == 0 {
+				t.Errorf("%s: %s is a list of tools", p, bad)
+			}
+		}
+		deep := asItStands(p, tool("t", strings.Repeat(`{"type":"object","properties":{"a":`, 4000)+`{}`+strings.Repeat(`}}`, 4000)))
+		if bs := breaches(t, p, requestOf(p, []string{deep})); !slices.ContainsFunc(bs, func(b Breach) bool { return b.Rule == "depth" && b.Path == "#" }) {
+			t.Errorf("%s: 4000 objects in each other: %.3v", p, bs)
+		}
+	}
 }
 
 // TestExportOfArgs: a tool that declares nothing but its arguments is described by them.
