@@ -1,14 +1,12 @@
 package mcpclient
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -257,34 +255,12 @@ func encodeArguments(args map[string]any) ([]byte, error) {
 	if len(args) == 0 {
 		return []byte("{}"), nil
 	}
-	e, _ := encoders.Get().(*encoder)
-	if err := e.json.Encode(args); err != nil {
+	text, err := wire.EncodeArguments(args)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", toolsource.ErrBadArguments, err)
 	}
-	text := bytes.TrimSuffix(e.text.Bytes(), []byte("\n"))
-	if len(text) > maxReused {
-		return text, nil // as it is, and the encoder with it
-	}
-	text = bytes.Clone(text)
-	e.text.Reset()
-	encoders.Put(e)
 	return text, nil
 }
-
-// encoder writes JSON into a text that is used again.
-type encoder struct {
-	text bytes.Buffer
-	json *json.Encoder
-}
-
-const maxReused = 16 << 10 // bytes of a text that is copied out of its encoder
-
-var encoders = sync.Pool{New: func() any {
-	e := new(encoder)
-	e.json = json.NewEncoder(&e.text)
-	e.json.SetEscapeHTML(false)
-	return e
-}}
 
 // callMeta reads what the host adds to a call's _meta.
 func callMeta(ctx context.Context) (mcp.Meta, error) {
