@@ -84,7 +84,7 @@ func (s *Server) Call(ctx context.Context, wireName string, args map[string]any,
 		s.log.Warn("odd result", "tool", wireName, "notes", s.redact.text(strings.Join(d.notes, "; ")))
 	}
 	if d.isError {
-		return toolsource.Result{}, &toolsource.ToolError{Tool: o.Tool, Result: s.redactResult(d.result)}
+		return toolsource.Result{}, &toolsource.ToolError{Tool: o.Tool, Result: d.result}
 	}
 	return d.result, nil
 }
@@ -112,6 +112,9 @@ func (s *session) call(ctx context.Context, name string, args []byte, meta mcp.M
 	if err != nil {
 		return decoded{}, &toolsource.CallError{Phase: "call", Kind: toolsource.KindProtocol, MayHaveRun: true,
 			Remedy: tellAuthor, Err: s.srv.redact.err(err)}
+	}
+	if d.isError { // here, where the caller does not wait for it beyond its deadline
+		d.result = s.srv.redactResult(d.result)
 	}
 	return d, nil
 }
