@@ -135,10 +135,13 @@ func (b *httpBase) greet(to *call, result []byte) {
 }
 
 // changeable are the notifications that the server has promised for changes of its lists.
-func (b *httpBase) changeable() []string {
+func (b *httpBase) changeable() (notes [][]byte) {
 	b.smu.Lock()
 	defer b.smu.Unlock()
-	return b.lists
+	for _, method := range b.lists {
+		notes = append(notes, changeNote(method))
+	}
+	return notes
 }
 
 func sameOrigin(a, b *url.URL) bool {
