@@ -2,7 +2,6 @@ package mcpclient
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -21,12 +20,12 @@ func (s *Server) transport(sess *session) (wire.Transport, error) {
 		CloseBound: cfg.CloseBound,
 		Redact:     s.redact.text,
 		Progress:   sess.reports.deliver,
-		Notify: func(method string, _ json.RawMessage) {
-			if method == "notifications/tools/list_changed" && sess.live.Load() {
-				s.catalogue.announce(sess)
-			}
-		},
-		Drop: unwanted,
+		Notify:     sess.hear,
+		Drop:       unwanted,
+		Ask:        sess.ask,
+		Gap:        sess.gap,
+		// a server that nobody answers gains nothing by being heard at once
+		AwaitStream: sess.set.offers&asks != 0,
 	}
 	if sess.way == TransportStdio {
 		c, err := s.child(sess.set)

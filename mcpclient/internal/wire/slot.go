@@ -53,7 +53,7 @@ func (s *Slot) rounds(params []byte) []byte {
 
 // Sent reports whether any byte of the request may have left us. While it is false the call has certainly
 // not reached the peer.
-func (s *Slot) Sent() bool { return s.state.sent.Load() }
+func (s *Slot) Sent() bool { return s.state.sent.Load() || s.state.more != nil }
 
 func (s *Slot) setSent(v bool) {
 	if s != nil {
