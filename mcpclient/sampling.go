@@ -244,6 +244,9 @@ func readSampleBlock(t jsonText) SampleBlock {
 // blockOrRaw reads a block, and keeps one that is odd as it is.
 func blockOrRaw(t jsonText) toolsource.Content {
 	c, _, err := readBlock(t)
+	if t == "" {
+		t = "null"
+	}
 	if err != nil {
 		return toolsource.Content{Type: c.Type, MIMEType: c.MIMEType, Raw: []byte(t)}
 	}
