@@ -93,6 +93,7 @@ type StatusError struct {
 	RetryAfter      time.Duration // of a 429 or 503; 0: not said
 	ContentType     string
 	Body            string // its first bytes, secrets removed
+	Authorising     string // why the OAuth handler did not authorise, secrets removed; "": it did, or was not asked
 }
 
 func (e *StatusError) Error() string {
