@@ -161,8 +161,8 @@ func TestUndeclaredIsRefused(t *testing.T) {
 		{"no handlers", nil, nil, true},
 		{"none for roots", &Handlers{Sample: func(context.Context, *SampleRequest) (*SampleResult, error) { return nil, nil }}, nil, true},
 		{"untrusted", h, func(c *ServerConfig) { c.Trust = toolsource.TrustUntrusted }, true},
-		{"untrusted, and allowed", h, func(c *ServerConfig) { c.Trust, c.Asks.Roots = toolsource.TrustUntrusted, &yes }, false},
-		{"trusted, and switched off", h, func(c *ServerConfig) { c.Asks.Roots = &no }, true},
+		{"untrusted, and allowed", h, func(c *ServerConfig) { c.Trust, c.Asks = toolsource.TrustUntrusted, &AskConfig{Roots: &yes} }, false},
+		{"trusted, and switched off", h, func(c *ServerConfig) { c.Asks = &AskConfig{Roots: &no} }, true},
 		{"trusted", h, nil, false},
 	} {
 		for _, w := range []eraWay{{"", mcptest.Stdio, mcptest.Behaviour{}}, {" 2026", mcptest.Stdio, mcptest.Behaviour{Modern: true}}} {

@@ -144,11 +144,11 @@ func (s *session) request(ctx context.Context, name string, args []byte, meta mc
 // meta is the _meta of one request, which the SDK writes into.
 func (s *session) meta(given mcp.Meta) mcp.Meta {
 	m := maps.Clone(given)
-	if s.set.offers&offerLog != 0 && s.era >= Era20260728 && s.capabilities().Logging != nil {
+	if s.set.offers&offerLog != 0 && s.era >= Era20260728 && s.logs() {
 		if m == nil {
 			m = mcp.Meta{}
 		}
-		m[mcp.MetaKeyLogLevel] = s.logLevel()
+		m[metaLogLevel] = s.logLevel()
 	}
 	return m
 }

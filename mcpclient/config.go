@@ -99,7 +99,7 @@ type ServerConfig struct {
 	MaxPages    int  // of a listing, the rest is cut; 0: 50
 	MaxMessage  int  // bytes of one message; 0: 10 MiB
 
-	Asks AskConfig // which of Options.Handlers it may use
+	Asks *AskConfig // which of Options.Handlers it may use; nil: as Trust says
 
 	Required bool   // a host that opens many servers fails if this one does
 	File     string // file that declares the server, for errors and for Dir; "" if none does
@@ -157,6 +157,10 @@ const (
 // resolved returns a copy of the configuration with its defaults filled in, or all that is wrong with it.
 func (c ServerConfig) resolved() (ServerConfig, error) {
 	c.Args, c.Secrets, c.AllowEnv = slices.Clone(c.Args), slices.Clone(c.Secrets), slices.Clone(c.AllowEnv)
+	if c.Asks != nil {
+		asks := *c.Asks
+		c.Asks = &asks
+	}
 	c.Env, c.Headers, c.Tools = maps.Clone(c.Env), maps.Clone(c.Headers), maps.Clone(c.Tools)
 	var bad []error
 	wrong := func(field, format string, args ...any) {

@@ -98,6 +98,9 @@ type AskConfig struct {
 }
 
 func (c *AskConfig) check(wrong func(string, string, ...any)) {
+	if c == nil {
+		return
+	}
 	for _, d := range []struct {
 		field string
 		v     time.Duration
@@ -114,6 +117,13 @@ func (c *AskConfig) check(wrong func(string, string, ...any)) {
 			wrong("asks."+n.field, "is %d; a count cannot be negative", n.v)
 		}
 	}
+}
+
+func (c *ServerConfig) asks() AskConfig {
+	if c.Asks == nil {
+		return AskConfig{}
+	}
+	return *c.Asks
 }
 
 // offer is what of the handlers is declared to a server, as bits.
@@ -135,28 +145,29 @@ func (h *Handlers) offers(cfg *ServerConfig) (o offer) {
 	if h == nil {
 		return 0
 	}
-	may := func(says *bool) bool {
-		if says != nil {
-			return *says
+	says := cfg.asks()
+	may := func(word *bool) bool {
+		if word != nil {
+			return *word
 		}
 		return cfg.Trust != toolsource.TrustUntrusted
 	}
-	if h.Sample != nil && may(cfg.Asks.Sampling) {
+	if h.Sample != nil && may(says.Sampling) {
 		o |= offerSampling
-		if h.SampleTools && cfg.Asks.Limits.Or(h.Limits).ToolRounds >= 0 {
+		if h.SampleTools && says.Limits.Or(h.Limits).ToolRounds >= 0 {
 			o |= offerSamplingTools
 		}
 	}
-	if h.Elicit != nil && may(cfg.Asks.Elicitation) {
+	if h.Elicit != nil && may(says.Elicitation) {
 		o |= offerElicitation
 		if h.ElicitURL {
 			o |= offerURL
 		}
 	}
-	if h.Roots != nil && may(cfg.Asks.Roots) {
+	if h.Roots != nil && may(says.Roots) {
 		o |= offerRoots
 	}
-	if h.Log != nil && may(cfg.Asks.Logging) {
+	if h.Log != nil && may(says.Logging) {
 		o |= offerLog
 	}
 	return o
@@ -164,7 +175,7 @@ func (h *Handlers) offers(cfg *ServerConfig) (o offer) {
 
 // limits are those of a session's server, complete.
 func (s *session) limits() AskLimits {
-	return s.set.cfg.Asks.Limits.Or(s.srv.opt.Handlers.Limits).Or(defaultAskLimits)
+	return s.set.cfg.asks().Limits.Or(s.srv.opt.Handlers.Limits).Or(defaultAskLimits)
 }
 
 // RootsChanged tells the server that Handlers.Roots would return others now. It does not block, and a server

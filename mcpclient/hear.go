@@ -16,6 +16,10 @@ import (
 // the host has to do with it is posted.
 func (s *session) hear(method string, params json.RawMessage) {
 	switch method {
+	case "": // a stream was cut
+		if s.live.Load() {
+			s.srv.tellUpdated("")
+		}
 	case "notifications/tools/list_changed":
 		if s.live.Load() {
 			s.srv.catalogue.announce(s)
@@ -40,13 +44,6 @@ func (s *session) hear(method string, params json.RawMessage) {
 		}
 	case "notifications/elicitation/complete":
 		s.hearElicited(params)
-	}
-}
-
-// gap tells those who subscribed that what they subscribed to may have changed unheard.
-func (s *session) gap() {
-	if s.live.Load() {
-		s.srv.tellUpdated("")
 	}
 }
 
@@ -106,8 +103,17 @@ func slogLevel(word string) slog.Level {
 	return slog.LevelInfo // info, notice
 }
 
+// logs reports whether the server declares that it logs.
+func (s *session) logs() bool {
+	//lint:ignore SA1019 servers still log
+	return s.capabilities().Logging != nil
+}
+
+// metaLogLevel is the key of _meta by which a request of 2026-07-28 says what is to be logged.
+const metaLogLevel = "io.modelcontextprotocol/logLevel"
+
 // logLevel is the least level that servers are asked to log.
-func (s *session) logLevel() mcp.LoggingLevel {
+func (s *session) logLevel() string {
 	switch l := s.srv.opt.Handlers.LogLevel; {
 	case l < slog.LevelInfo:
 		return "debug"
@@ -124,7 +130,7 @@ func (s *session) logLevel() mcp.LoggingLevel {
 func (s *Server) greet(sess *session) {
 	s.tellAll(topicResources)
 	s.tellAll(topicPrompts)
-	level := sess.set.offers&offerLog != 0 && sess.era < Era20260728 && sess.capabilities().Logging != nil
+	level := sess.set.offers&offerLog != 0 && sess.era < Era20260728 && sess.logs()
 	uris := s.subscribed()
 	if !level && len(uris) == 0 {
 		return
@@ -134,7 +140,8 @@ func (s *Server) greet(sess *session) {
 		defer cancel()
 		if level {
 			//lint:ignore SA1019 servers still log
-			if err := sess.cs.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: sess.logLevel()}); err != nil {
+			err := sess.cs.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: mcp.LoggingLevel(sess.logLevel())})
+			if err != nil {
 				s.log.Debug("the server does not take the level of logging", "err", s.redact.err(err))
 			}
 		}

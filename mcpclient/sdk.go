@@ -64,6 +64,7 @@ func capabilitiesOf(o offer) *mcp.ClientCapabilities {
 		//lint:ignore SA1019 servers still ask for it
 		caps.Sampling = &mcp.SamplingCapabilities{}
 		if o&offerSamplingTools != 0 {
+			//lint:ignore SA1019 servers still ask for it
 			caps.Sampling.Tools = &mcp.SamplingToolsCapabilities{}
 		}
 	}

@@ -178,7 +178,7 @@ func sameConnection(a, b *settings) bool {
 func connectionOf(c ServerConfig) ServerConfig {
 	c.Trust, c.Silence, c.Ceiling, c.Replay, c.Tools = toolsource.TrustDefault, 0, 0, false, nil
 	c.MaxTools, c.MaxPages, c.Relist, c.Lazy, c.Required = 0, 0, 0, false, false
-	c.Asks = AskConfig{}
+	c.Asks = nil
 	c.Line, c.EraProbe, c.NoSSEFallback, c.Secrets, c.AllowEnv = 0, 0, false, nil, nil
 	return c
 }

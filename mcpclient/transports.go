@@ -23,9 +23,6 @@ func (s *Server) transport(sess *session) (wire.Transport, error) {
 		Notify:     sess.hear,
 		Drop:       unwanted,
 		Ask:        sess.ask,
-		Gap:        sess.gap,
-		// a server that nobody answers gains nothing by being heard at once
-		AwaitStream: sess.set.offers&asks != 0,
 	}
 	if sess.way == TransportStdio {
 		c, err := s.child(sess.set)
@@ -84,6 +81,8 @@ func (s *Server) http(set *settings) (wire.HTTPConfig, error) {
 		Headers:   func(context.Context) (http.Header, error) { return headers, nil },
 		OAuth:     s.opt.OAuth,
 		Transport: s.opt.HTTPTransport,
+		// a server that nobody answers gains nothing by being heard at once
+		AwaitStream: set.offers&asks != 0,
 	}
 	if isSocket || trust != nil { // the host's knows nothing of them
 		c.Transport = nil

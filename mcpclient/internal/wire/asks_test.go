@@ -55,7 +55,7 @@ func TestHTTPFirstCallAwaitsTheGetStream(t *testing.T) {
 				return respond(r, 202, "", ""), nil
 			})
 			began := time.Now()
-			p, err := connect(t, NewHTTP(HTTPConfig{URL: "http://h/mcp", Transport: rt}, Options{AwaitStream: tt.await}), legacy, nil)
+			p, err := connect(t, NewHTTP(HTTPConfig{URL: "http://h/mcp", Transport: rt, AwaitStream: tt.await}, Options{}), legacy, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

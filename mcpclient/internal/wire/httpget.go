@@ -129,7 +129,7 @@ func (c *httpConn) watchOnce(ctx context.Context) {
 	if !first {
 		return
 	}
-	if c.opts.AwaitStream {
+	if c.cfg.AwaitStream {
 		c.opened = make(chan struct{})
 	}
 	if !c.spawn(c.watchGet) || c.opened == nil {
@@ -196,8 +196,8 @@ func (c *httpConn) getStream(pos *position) (heard, again bool) {
 	}
 	if pos.opened && pos.id == "" {
 		c.changed(f, c.changeable())
-		if c.opts.Gap != nil {
-			c.opts.Gap()
+		if c.opts.Notify != nil {
+			c.opts.Notify("", nil)
 		}
 	}
 	pos.opened = true

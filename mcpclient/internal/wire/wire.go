@@ -112,7 +112,9 @@ type Options struct {
 	// Progress is called on the reading goroutine, before any reply that came later is delivered. It must
 	// not block. Progress notifications for which it is set are not passed on to the SDK.
 	Progress func(token string, p toolsource.Progress)
-	// Notify sees every other notification before the SDK does. It must not block.
+	// Notify sees every other notification before the SDK does. It must not block. The method "" says that a
+	// stream which carries what belongs to no call is open again after a cut, and that nobody knows what was
+	// missed.
 	Notify func(method string, params json.RawMessage)
 	// Drop reports whether the SDK is spared a notification: it queues them without a bound and takes its time
 	// for each, used or not, and its Close waits for the queue. nil: it gets all.
@@ -121,13 +123,6 @@ type Options struct {
 	Redact func(string) string
 	// Ask takes a request of the peer; false leaves it to the SDK. It must not block. nil: the SDK answers all.
 	Ask func(PeerRequest) bool
-	// AwaitStream has streamable HTTP wait a moment, before the first call, until the peer has answered the
-	// request for the standing GET stream: a peer that asks during that call asks there, and what it asks
-	// before somebody listens may be lost.
-	AwaitStream bool
-	// Gap is called when a stream that carries what belongs to no call is open again after a cut, without the
-	// server being able to tell what was missed. It must not block. nil: nobody wants to know.
-	Gap func()
 }
 
 // PeerRequest is a request of the peer that Options.Ask has taken. It is answered once, by Reply or Drop.
