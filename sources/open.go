@@ -3,7 +3,6 @@ package sources
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"github.com/toolsource/toolsource"
@@ -51,15 +50,14 @@ func (c *Config) Open(ctx context.Context) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	layers, err := c.makeAll(parts)
-	if err != nil {
+	if err := c.makeAll(parts); err != nil {
 		return nil, err
 	}
 	set := &Set{Toolbox: toolsource.NewToolbox(c.toolbox()), config: c, parts: parts, turn: make(chan struct{}, 1)}
 	for _, p := range c.Problems {
 		set.Problems = append(set.Problems, p)
 	}
-	failed := split(set.Add(ctx, layers...))
+	failed := split(set.Add(ctx, layersOf(parts)...))
 	set.Problems = append(set.Problems, failed...)
 	err = c.required(failed)
 	if errors.Is(ctx.Err(), context.Canceled) {
@@ -105,16 +103,17 @@ func (c *Config) client() *mcpclient.Options {
 
 // required is the error of a required server among those that failed.
 func (c *Config) required(failed []error) error {
+	required := map[string]string{} // ids, by the names of their sources
+	for _, s := range c.Servers {
+		if s.Config.Required {
+			required["mcp:"+s.Config.ID] = s.Config.ID
+		}
+	}
 	var errs []error
 	for _, err := range failed {
 		var se *toolsource.SourceError
-		if !errors.As(err, &se) {
-			continue
-		}
-		for _, s := range c.Servers {
-			if s.Config.Required && se.Source == "mcp:"+s.Config.ID {
-				errs = append(errs, fmt.Errorf("sources: required server %q: %w", s.Config.ID, err))
-			}
+		if errors.As(err, &se) && se.Op != "close" && required[se.Source] != "" {
+			errs = append(errs, requiredFails(required[se.Source], err))
 		}
 	}
 	return errors.Join(errs...)
