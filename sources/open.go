@@ -3,7 +3,9 @@ package sources
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
+	"time"
 
 	"github.com/toolsource/toolsource"
 	"github.com/toolsource/toolsource/mcpclient"
@@ -30,6 +32,25 @@ func (s *Set) Config() *Config {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.config
+}
+
+// Close ends the Toolbox, as its Close does, and waits for a Reload that is under way, which closes what it
+// has not handed over yet: for the CloseBound of the Toolbox each.
+func (s *Set) Close() error {
+	err := s.Toolbox.Close()
+	bound := s.Config().toolbox().CloseBound
+	if bound <= 0 {
+		bound = toolsource.DefaultCloseBound
+	}
+	t := time.NewTimer(bound)
+	defer t.Stop()
+	select {
+	case s.turn <- struct{}{}:
+		<-s.turn
+		return err
+	case <-t.C:
+		return errors.Join(err, fmt.Errorf("sources: close: a Reload has not ended within %v (let its Options.Approve return)", bound))
+	}
 }
 
 // Open loads a file and opens it.

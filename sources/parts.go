@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"sync"
 	"time"
 
 	"github.com/toolsource/toolsource"
@@ -103,11 +104,8 @@ func (c *Config) makeAll(parts []*part) error {
 			continue
 		}
 		if err := c.makeOne(p); err != nil { // Load has checked it
-			for _, m := range made {
-				err = errors.Join(err, m.close())
-				m.source, m.server = nil, nil
-			}
-			return fmt.Errorf("sources: server %q: %w", p.entry.Config.ID, err)
+			err = fmt.Errorf("sources: server %q: %w", p.entry.Config.ID, err)
+			return errors.Join(err, closeAll(made))
 		}
 		made = append(made, p)
 	}
@@ -134,7 +132,16 @@ func layersOf(parts []*part) []toolsource.Layer {
 	return layers
 }
 
-func (p *part) close() error { return toolsource.CloseSource(p.source) }
+// closeAll closes the sources of parts side by side: each has a bound of its own.
+func closeAll(parts []*part) error {
+	errs := make([]error, len(parts))
+	var wg sync.WaitGroup
+	for i, p := range parts {
+		wg.Go(func() { errs[i] = toolsource.CloseSource(p.source) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
 
 // closed reports whether the part's server was closed, as the host does by removing its source.
 func (p *part) closed() bool {

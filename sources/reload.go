@@ -114,9 +114,7 @@ func (s *Set) carryOut(ctx context.Context, m *moves) (failed []error, closed bo
 	replaced := split(s.Replace(ctx, m.out, layersOf(m.parts)...))
 	wg.Wait()
 	if slices.ContainsFunc(replaced, func(err error) bool { return err == toolsource.ErrClosed }) { // of one source it is a SourceError
-		for _, p := range m.fresh {
-			_ = p.close()
-		}
+		_ = closeAll(m.fresh)
 		return nil, true
 	}
 	m.dropRefused(s.names(), replaced)
@@ -212,14 +210,14 @@ func (m *moves) dropRefused(there map[string]bool, replaced []error) {
 			taken[se.Source] = true
 		}
 	}
-	refused := map[*part]bool{}
+	var refused []*part
 	for _, p := range m.fresh {
 		if taken[p.name] || !there[p.name] {
-			refused[p] = true
-			_ = p.close()
+			refused = append(refused, p)
 		}
 	}
-	m.parts = slices.DeleteFunc(m.parts, func(p *part) bool { return refused[p] })
+	_ = closeAll(refused)
+	m.parts = slices.DeleteFunc(m.parts, func(p *part) bool { return slices.Contains(refused, p) })
 }
 
 // refresh lists updated servers again, side by side, each within its own limit.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -267,4 +268,42 @@ func mergeOf(s *Set) map[string]string {
 		out[sh.Name] = fmt.Sprintf("%+v", sh)
 	}
 	return out
+}
+
+// Close leaves nothing behind that a Reload had begun.
+func TestCloseWaitsForReload(t *testing.T) {
+	journal := filepath.Join(t.TempDir(), "journal")
+	s := open(t, "[mcp]\n", nil)
+	c := rewrite(t, s, server(t, "mute", "close_timeout = '1s'\n", mcptest.Behaviour{SilentInit: true, IgnoreEOF: true, IgnoreTerm: true, Journal: journal}), nil)
+	failed := make(chan error, 1)
+	go func() {
+		_, err := s.Reload(context.Background(), c)
+		failed <- err
+	}()
+	waitUntil(t, func() bool { data, _ := os.ReadFile(journal); return len(data) > 0 })
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if len(s.turn) != 0 {
+		t.Error("the Reload still closes what it made")
+	}
+	if err := <-failed; !errors.Is(err, toolsource.ErrClosed) {
+		t.Error(err)
+	}
+}
+
+func TestCloseDoesNotWaitForever(t *testing.T) {
+	var s *Set
+	closed := make(chan error, 1)
+	o := &Options{Toolbox: &toolsource.Options{CloseBound: 50 * time.Millisecond}, Approve: func(Server) bool {
+		closed <- s.Close()
+		return false
+	}}
+	s = open(t, "[mcp]\n", o)
+	if _, err := s.Reload(t.Context(), rewrite(t, s, server(t, "a", "", mcptest.Behaviour{}), o)); !errors.Is(err, toolsource.ErrClosed) {
+		t.Error(err)
+	}
+	if err := <-closed; err == nil || !strings.Contains(err.Error(), "a Reload has not ended within 50ms") {
+		t.Error(err)
+	}
 }
