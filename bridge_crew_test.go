@@ -19,6 +19,7 @@ func TestBridgeCrew(t *testing.T) {
 	inBubble(t, BridgeOptions{MaxInFlight: 200}, func(t *testing.T, b *Bridge[*bridgeSession], _ *bridgeScript) {
 		mustDo(t, b)
 		for range 100 {
+			synctest.Wait() // the caller has its answer just before the goroutine waits again
 			mustDo(t, b)
 		}
 		synctest.Wait()

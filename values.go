@@ -86,7 +86,8 @@ func argument(in any, depth int) (any, *badValue) {
 func notFinite(f float64) *badValue { return bad("is %v, which JSON cannot express", f) }
 
 // exactNumber is an int64 where the number is an integer that fits, a json.Number for one that does not,
-// else a float64.
+// else a float64. One with a fraction or an exponent counts as an integer where it is one that float64 cannot
+// hold.
 func exactNumber(n json.Number) (any, *badValue) {
 	s := n.String()
 	if !json.Valid([]byte(s)) || s == "" || s[0] != '-' && (s[0] < '0' || s[0] > '9') {
@@ -102,7 +103,46 @@ func exactNumber(n json.Number) (any, *badValue) {
 	if err != nil {
 		return nil, bad("is the number %s, which is out of range", s)
 	}
+	if i := wholeNumber(s, f); i != nil {
+		return i, nil
+	}
 	return f, nil
+}
+
+// wholeNumber is the integer that a number with a fraction or an exponent stands for, where float64 would
+// lose digits of it; else nil.
+func wholeNumber(s string, f float64) any {
+	const kept = 15 // digits, that float64 keeps of any number
+	if len(s) <= kept {
+		return nil
+	}
+	digits, point := decimal(s)
+	if len(digits) <= kept || point < len(digits) {
+		return nil
+	}
+	if same, _ := decimal(strconv.FormatFloat(f, 'e', -1, 64)); same == digits {
+		return nil
+	}
+	whole := digits + strings.Repeat("0", point-len(digits))
+	if s[0] == '-' {
+		whole = "-" + whole
+	}
+	if i, err := strconv.ParseInt(whole, 10, 64); err == nil {
+		return i
+	}
+	return json.Number(whole)
+}
+
+// decimal is a number as 0.digits times ten to the power of point, without zeros around the digits.
+func decimal(s string) (digits string, point int) {
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(strings.TrimPrefix(s, "-")), "e")
+	point, _ = strconv.Atoi(strings.TrimPrefix(exponent, "+"))
+	before, after, _ := strings.Cut(mantissa, ".")
+	digits = before + after
+	point += len(before)
+	n := len(digits)
+	digits = strings.TrimLeft(digits, "0")
+	return strings.TrimRight(digits, "0"), point - (n - len(digits))
 }
 
 func isInteger(s string) bool {

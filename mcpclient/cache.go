@@ -104,6 +104,7 @@ type stored struct {
 	Key       string       `json:"key"`
 	Server    string       `json:"server"`
 	Era       string       `json:"era,omitempty"` // to ask for without a probe
+	EraFound  time.Time    `json:"era_found,omitzero"`
 	Listed    time.Time    `json:"listed"`
 	Truncated bool         `json:"truncated,omitempty"`
 	Tools     []storedTool `json:"tools"`
@@ -120,7 +121,7 @@ type storedTool struct {
 }
 
 func encodeEntry(key, server string, e *entry) ([]byte, error) {
-	st := stored{Version: cacheVersion, Key: key, Server: server, Era: e.asked, Listed: e.at, Truncated: e.listing.Truncated, Tools: []storedTool{}}
+	st := stored{Version: cacheVersion, Key: key, Server: server, Era: e.asked.name, EraFound: e.asked.at.UTC(), Listed: e.at, Truncated: e.listing.Truncated, Tools: []storedTool{}}
 	for _, t := range e.listing.Tools {
 		out := storedTool{Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema, OutputSchema: t.OutputSchema, Hints: t.Hints}
 		if t.Meta != nil {
@@ -148,7 +149,7 @@ func decodeEntry(key string, raw []byte) (*entry, error) {
 	case st.Era != "" && !slices.Contains(eras, st.Era):
 		return nil, fmt.Errorf("it has the unknown revision %q", st.Era)
 	}
-	e := &entry{asked: st.Era, at: st.Listed, listing: Listing{Truncated: st.Truncated}}
+	e := &entry{asked: knownEra{st.Era, st.EraFound}, at: st.Listed, listing: Listing{Truncated: st.Truncated}}
 	seen := map[string]bool{}
 	for _, t := range st.Tools {
 		if t.Name == "" || seen[t.Name] {
@@ -176,7 +177,7 @@ func decodeEntry(key string, raw []byte) (*entry, error) {
 // entry is what the cache knows of a server.
 type entry struct {
 	listing Listing
-	asked   string // revision to ask for without a probe; "": not known
+	asked   knownEra // revision to ask for without a probe
 	at      time.Time
 }
 
@@ -334,7 +335,7 @@ func sameEntry(key string, raw []byte, e *entry) bool {
 		return false
 	}
 	old, err := decodeEntry(key, raw)
-	return err == nil && old.asked == e.asked && old.listing.Truncated == e.listing.Truncated && equalListings(old.listing, e.listing)
+	return err == nil && old.asked.name == e.asked.name && old.asked.at.Equal(e.asked.at) && old.listing.Truncated == e.listing.Truncated && equalListings(old.listing, e.listing)
 }
 
 // guard calls a function of the host. Its panic is an error.

@@ -1,14 +1,12 @@
 package mcpclient
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -86,7 +84,7 @@ func (s *Server) Call(ctx context.Context, wireName string, args map[string]any,
 		s.log.Warn("odd result", "tool", wireName, "notes", s.redact.text(strings.Join(d.notes, "; ")))
 	}
 	if d.isError {
-		return toolsource.Result{}, &toolsource.ToolError{Tool: o.Tool, Result: s.redactResult(d.result)}
+		return toolsource.Result{}, &toolsource.ToolError{Tool: o.Tool, Result: d.result}
 	}
 	return d.result, nil
 }
@@ -114,6 +112,9 @@ func (s *session) call(ctx context.Context, name string, args []byte, meta mcp.M
 	if err != nil {
 		return decoded{}, &toolsource.CallError{Phase: "call", Kind: toolsource.KindProtocol, MayHaveRun: true,
 			Remedy: tellAuthor, Err: s.srv.redact.err(err)}
+	}
+	if d.isError { // here, where the caller does not wait for it beyond its deadline
+		d.result = s.srv.redactResult(d.result)
 	}
 	return d, nil
 }
@@ -211,20 +212,13 @@ func (s *Server) redactResult(r toolsource.Result) toolsource.Result {
 		for _, text := range []*string{&c.Text, &c.URI, &c.Name, &c.Title, &c.Description} {
 			*text = s.redact.text(*text)
 		}
-		c.Raw = s.redactRaw(c.Raw)
-		c.Annotations = s.redactRaw(c.Annotations)
+		c.Raw = s.redact.json(c.Raw)
+		c.Annotations = s.redact.json(c.Annotations)
 		c.Meta, _ = s.redactValue(c.Meta).(map[string]any)
 	}
 	r.Value = s.redactValue(r.Value)
 	r.Meta, _ = s.redactValue(r.Meta).(map[string]any)
 	return r
-}
-
-func (s *Server) redactRaw(raw json.RawMessage) json.RawMessage {
-	if raw == nil {
-		return nil
-	}
-	return json.RawMessage(s.redact.text(string(raw)))
 }
 
 // redactValue changes a value that nobody else has yet.
@@ -261,34 +255,12 @@ func encodeArguments(args map[string]any) ([]byte, error) {
 	if len(args) == 0 {
 		return []byte("{}"), nil
 	}
-	e, _ := encoders.Get().(*encoder)
-	if err := e.json.Encode(args); err != nil {
+	text, err := wire.EncodeArguments(args)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", toolsource.ErrBadArguments, err)
 	}
-	text := bytes.TrimSuffix(e.text.Bytes(), []byte("\n"))
-	if len(text) > maxReused {
-		return text, nil // as it is, and the encoder with it
-	}
-	text = bytes.Clone(text)
-	e.text.Reset()
-	encoders.Put(e)
 	return text, nil
 }
-
-// encoder writes JSON into a text that is used again.
-type encoder struct {
-	text bytes.Buffer
-	json *json.Encoder
-}
-
-const maxReused = 16 << 10 // bytes of a text that is copied out of its encoder
-
-var encoders = sync.Pool{New: func() any {
-	e := new(encoder)
-	e.json = json.NewEncoder(&e.text)
-	e.json.SetEscapeHTML(false)
-	return e
-}}
 
 // callMeta reads what the host adds to a call's _meta.
 func callMeta(ctx context.Context) (mcp.Meta, error) {

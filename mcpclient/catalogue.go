@@ -18,11 +18,17 @@ const (
 )
 
 // catalogue is a server's last listing, and who wants to know of the next. Its worker is the one that
-// lists again after a change, and the one that calls watchers.
+// lists again after a change, and the one that calls watchers. It is there only while there is something
+// to do or to wait for.
 type catalogue struct {
-	kick chan struct{} // room for one: there is something to do for the worker
+	work    func()          // the worker's life
+	running *sync.WaitGroup // counts it
+	kick    chan struct{}   // room for one: there is something to do for a worker that waits
+	listed  time.Time       // when a change last caused a listing; the worker's
 
 	mu       sync.Mutex
+	working  bool // there is a worker
+	closed   bool // there is none any more
 	listing  Listing
 	at       time.Time // of the listing; zero: there was none
 	seq      uint64    // of the session that gave it; 0: it is from the schema cache
@@ -34,21 +40,57 @@ type catalogue struct {
 
 type watcher struct{ changed func() }
 
-func newCatalogue() *catalogue { return &catalogue{kick: make(chan struct{}, 1)} }
+func newCatalogue(running *sync.WaitGroup, work func()) *catalogue {
+	return &catalogue{kick: make(chan struct{}, 1), running: running, work: work}
+}
 
+// poke has the worker look for what there is to do.
 func (c *catalogue) poke() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pokeLocked()
+}
+
+func (c *catalogue) pokeLocked() {
+	switch {
+	case c.closed:
+	case !c.working:
+		c.working = true
+		c.running.Go(c.work)
+	default:
+		select {
+		case c.kick <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// rest ends the worker, unless there is something to do for it; true: it has ended.
+func (c *catalogue) rest() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	select {
-	case c.kick <- struct{}{}:
+	case <-c.kick:
+		return false
 	default:
 	}
+	c.working = c.news || c.dirty != nil
+	return !c.working
+}
+
+// close has no other worker start.
+func (c *catalogue) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
 }
 
 // announce takes in that a session's list changed. It does not block.
 func (c *catalogue) announce(s *session) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.dirty = s
-	c.mu.Unlock()
-	c.poke()
+	c.pokeLocked()
 }
 
 // begin takes back the mark of a change before the listing that will show it, so that a change which comes
@@ -85,7 +127,7 @@ func (c *catalogue) set(l Listing, s *session) (cached *Listing) {
 	c.seq = s.seq
 	if c.at.IsZero() || c.owed || !equalListings(c.listing, l) {
 		c.news, c.owed = true, false
-		c.poke()
+		c.pokeLocked()
 	}
 	c.listing, c.at = l, time.Now()
 	if c.dirty != s {
@@ -122,9 +164,9 @@ func (c *catalogue) seeded() bool {
 // renew tells the watchers, as what they made of the listing, or whether it counts, has changed.
 func (c *catalogue) renew() {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.news = true
-	c.mu.Unlock()
-	c.poke()
+	c.pokeLocked()
 }
 
 func (c *catalogue) owe() {
@@ -167,9 +209,10 @@ func (c *catalogue) take() (tell []*watcher, dirty *session) {
 	return tell, c.dirty
 }
 
-// work tells watchers, and lists again after changes and where changes are not told, until ctx ends.
+// work tells watchers, and lists again after changes and where changes are not told, until there is nothing
+// left to do or to wait for, or ctx ends.
 func (s *Server) work(ctx context.Context) {
-	var last, due time.Time // of the last listing that a change caused, and of the next; zero: none
+	var due time.Time // of the next listing that a change causes; zero: none
 	pause := settle
 	for {
 		tell, dirty := s.catalogue.take()
@@ -182,7 +225,13 @@ func (s *Server) work(ctx context.Context) {
 			due = time.Time{}
 			poll = s.nextPoll()
 		case due.IsZero():
-			due = time.Now().Add(max(pause, time.Until(last.Add(relistRate))))
+			due = time.Now().Add(max(pause, time.Until(s.catalogue.listed.Add(relistRate))))
+		}
+		if dirty == nil && poll.IsZero() {
+			if s.catalogue.rest() {
+				return
+			}
+			continue
 		}
 		if !s.catalogue.wait(ctx, earlier(due, poll)) {
 			return
@@ -197,7 +246,7 @@ func (s *Server) work(ctx context.Context) {
 		if now.Before(due) {
 			continue
 		}
-		last, due = now, time.Time{}
+		s.catalogue.listed, due = now, time.Time{}
 		if err := s.relist(ctx, dirty); err != nil {
 			s.log.Warn("cannot list the tools again", "err", err)
 			pause = min(max(2*pause, relistRate), relistMax)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,7 +24,7 @@ func TestCatalogue(t *testing.T) {
 	first, second := &session{seq: 1}, &session{seq: 2}
 	told := func(c *catalogue) bool { tell, _ := c.take(); return len(tell) > 0 }
 	fresh := func() *catalogue {
-		c := newCatalogue()
+		c := newCatalogue(new(sync.WaitGroup), func() {})
 		c.watch(func() {})
 		return c
 	}
@@ -41,6 +42,13 @@ func TestCatalogue(t *testing.T) {
 	if !told(c) || told(c) {
 		t.Error("a change is told once")
 	}
+
+	c.set(listingOf("b"), first)
+	if !told(c) {
+		t.Error("as many tools as before, but others, are no news")
+	}
+	c.set(listingOf("a"), first)
+	told(c)
 
 	c.announce(first)
 	c.begin(first)
@@ -70,7 +78,7 @@ func TestCatalogue(t *testing.T) {
 		t.Error("who was refused a listing is not told of the next")
 	}
 
-	c = newCatalogue()
+	c = newCatalogue(new(sync.WaitGroup), func() {})
 	stop := c.watch(func() {})
 	stop()
 	stop()

@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 
 	"github.com/toolsource/toolsource"
+	"github.com/toolsource/toolsource/internal/childenv"
 )
 
 // The transports of a ServerConfig.
@@ -43,21 +44,35 @@ type ServerConfig struct {
 	ID        string // unique among the program's servers: it names the server in errors, and its source
 	Transport string // TransportStdio, TransportHTTP, TransportSSE; "": stdio with a Command, http with a URL
 
-	Command string                       // stdio: a path, or a bare name looked up on the child's PATH
+	// Command is for stdio: a path, or a bare name looked up on the child's PATH. In Command, Dir and the
+	// files of TLS a leading ~ alone or before a separator is the child's own HOME (on Windows its
+	// USERPROFILE); ~name, and ~ anywhere else, Args and Env included, stay as they are.
+	Command string
 	Args    []string                     // stdio: passed as they are, never split, no shell
 	Env     map[string]toolsource.Secret // stdio: beside the base environment, over it
 	Dir     string                       // stdio: relative to File's folder, else to the workspace; "": the workspace
+
+	// AllowEnv are names that Env may set although they have code run that Command does not name, such as
+	// LD_PRELOAD, BASH_ENV, or NODE_OPTIONS with --require; see InjectingEnv. Others of these are refused. It
+	// is for those who wrote the entry themselves, never for one from another program's file.
+	AllowEnv []string
 
 	// URL is absolute, http or https; or unix:///path/to/socket#/path, where the part after # is the path
 	// that is asked for, "" meaning /.
 	URL     string
 	Headers map[string]toolsource.Secret // http and sse: sent with every request to URL's origin, to no other
 	TLS     TLSConfig                    // https
+
+	// Secrets are further values that must not show: those that stand in Command, Args, URL, Dir or TLS, and
+	// came from a variable or a store of secrets. They are taken out of errors, logs, status, the tail of
+	// standard error and the errors of tools, as Env and Headers are.
+	Secrets []toolsource.Secret
+
 	// NoSSEFallback keeps to streamable HTTP. Without it a server that answers the first request ever by 400,
 	// 404 or 405 is tried once over the older transport, in the same attempt.
 	NoSSEFallback bool
 
-	Era      string           // protocol revision to ask for; EraAuto: the library finds out and remembers
+	Era      string           // protocol revision to ask for; EraAuto: the library finds out, and remembers it for a day
 	EraProbe time.Duration    // EraAuto: longest wait for an answer to the newest revision, at most a third of Connect; 0: 5 s
 	Trust    toolsource.Trust // how far the server's hints are believed
 
@@ -135,7 +150,8 @@ const (
 
 // resolved returns a copy of the configuration with its defaults filled in, or all that is wrong with it.
 func (c ServerConfig) resolved() (ServerConfig, error) {
-	c.Args, c.Env, c.Headers, c.Tools = slices.Clone(c.Args), maps.Clone(c.Env), maps.Clone(c.Headers), maps.Clone(c.Tools)
+	c.Args, c.Secrets, c.AllowEnv = slices.Clone(c.Args), slices.Clone(c.Secrets), slices.Clone(c.AllowEnv)
+	c.Env, c.Headers, c.Tools = maps.Clone(c.Env), maps.Clone(c.Headers), maps.Clone(c.Tools)
 	var bad []error
 	wrong := func(field, format string, args ...any) {
 		bad = append(bad, &ConfigError{Server: c.ID, Field: field, File: c.File, Line: c.Line, Err: fmt.Errorf(format, args...)})
@@ -157,6 +173,7 @@ func (c ServerConfig) resolved() (ServerConfig, error) {
 			wrong("env", "the value of %s holds a NUL byte", name)
 		}
 	}
+	c.checkInjecting(wrong)
 	for i, a := range c.Args {
 		if strings.Contains(a, "\x00") {
 			wrong("args", "argument %d holds a NUL byte", i+1)
@@ -167,7 +184,38 @@ func (c ServerConfig) resolved() (ServerConfig, error) {
 	}
 	c.durations(wrong)
 	c.counts(wrong)
-	return c, errors.Join(bad...)
+	if len(bad) > 0 {
+		c.hide(bad)
+		return c, errors.Join(bad...)
+	}
+	return c, nil
+}
+
+// hide takes the secrets out of what is wrong with the configuration.
+func (c *ServerConfig) hide(bad []error) {
+	var r redactor
+	r.configure(c)
+	for _, err := range bad {
+		if e, ok := err.(*ConfigError); ok {
+			e.Err = r.err(e.Err)
+		}
+	}
+}
+
+func (c *ServerConfig) checkInjecting(wrong func(string, string, ...any)) {
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		allowed := slices.ContainsFunc(c.AllowEnv, func(a string) bool { return strings.EqualFold(a, name) })
+		if reader := InjectingEnv(name, c.Env[name]); reader != "" && !allowed {
+			wrong("env", "sets %s, by which %s runs code that the command does not name; remove it, or allow it by allow_env in a configuration of your own", name, reader)
+		}
+	}
+}
+
+// InjectingEnv says who runs code that the command does not name where a child's environment has this
+// setting, such as "the loader" for LD_PRELOAD; "": nobody that is known. It is what ServerConfig.AllowEnv
+// is about.
+func InjectingEnv(name string, value toolsource.Secret) (reader string) {
+	return childenv.Injects(name, value.Reveal())
 }
 
 func (c *ServerConfig) transport(wrong func(string, string, ...any)) string {
@@ -271,10 +319,16 @@ func (c ServerConfig) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.S
 
 // String is what Format writes.
 func (c ServerConfig) String() string {
+	reached := c.Command
 	if c.URL != "" {
-		return fmt.Sprintf("server %q (%s)", c.ID, origin(c.URL))
+		reached = origin(c.URL)
 	}
-	return fmt.Sprintf("server %q (%s)", c.ID, c.Command)
+	if len(c.Secrets) > 0 {
+		var r redactor
+		r.configure(&c)
+		reached = r.text(reached)
+	}
+	return fmt.Sprintf("server %q (%s)", c.ID, reached)
 }
 
 // LogValue is String.

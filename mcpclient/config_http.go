@@ -3,11 +3,16 @@ package mcpclient
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
+	"errors"
 	"fmt"
+	"maps"
+	"net/http"
 	"net/url"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/toolsource/toolsource"
@@ -57,13 +62,44 @@ func (t TLSConfig) load(file func(string) string) (*tls.Config, error) {
 		if key == "" {
 			key = t.CertFile
 		}
-		cert, err := tls.LoadX509KeyPair(file(t.CertFile), file(key))
+		cert, err := loadPair(file(t.CertFile), file(key))
 		if err != nil {
-			return nil, fmt.Errorf("client certificate: %w", err)
+			return nil, err
 		}
 		c.Certificates = []tls.Certificate{cert}
 	}
 	return c, nil
+}
+
+func loadPair(certFile, keyFile string) (tls.Certificate, error) {
+	cert, err := os.ReadFile(certFile)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("client certificate: %w", err)
+	}
+	key, err := os.ReadFile(keyFile)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("key of the client certificate: %w", err)
+	}
+	if encrypted(key) {
+		return tls.Certificate{}, fmt.Errorf("key of the client certificate: %w: %s", errEncrypted, keyFile)
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("client certificate %s with the key %s: %w", certFile, keyFile, err)
+	}
+	return pair, nil
+}
+
+var errEncrypted = errors.New("it is encrypted, and there is no way to give its passphrase; decrypt it into a file of its own")
+
+// encrypted reports whether a private key in PEM asks for a passphrase.
+func encrypted(text []byte) bool {
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type == "ENCRYPTED PRIVATE KEY" || strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED") {
+			return true
+		}
+	}
+	return false
 }
 
 // endsInSSE reports whether an address is one where the older transport is usually found.
@@ -122,10 +158,16 @@ func (c *ServerConfig) checkURL(wrong func(string, string, ...any)) {
 }
 
 func (c *ServerConfig) checkHeaders(wrong func(string, string, ...any)) {
-	for name, v := range c.Headers {
-		if problem := badHeader(name, v); problem != "" {
+	spelled := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(c.Headers)) {
+		if problem := badHeader(name, c.Headers[name]); problem != "" {
 			wrong("headers", "%s", problem)
 		}
+		key := http.CanonicalHeaderKey(name)
+		if other, twice := spelled[key]; twice {
+			wrong("headers", "has both %q and %q, which are one header; remove one", other, name)
+		}
+		spelled[key] = name
 	}
 }
 

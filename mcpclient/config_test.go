@@ -37,6 +37,9 @@ func TestConfigErrors(t *testing.T) {
 		{web(func(c *ServerConfig) { c.URL = "http://:8080" }), `mcpclient: server "srv": url has no host`},
 		{web(func(c *ServerConfig) { c.URL = "http://u:hunter2@h/" }), `mcpclient: server "srv": url holds a user name or password; put them into headers`},
 		{web(func(c *ServerConfig) { c.URL = "http://h/%zz?key=hunter2" }), `mcpclient: server "srv": url is no valid address`},
+		{web(func(c *ServerConfig) {
+			c.Headers = map[string]toolsource.Secret{"x-user": "hunter2", "X-User": "hunter3"}
+		}), `mcpclient: server "srv": headers has both "X-User" and "x-user", which are one header; remove one`},
 		{web(func(c *ServerConfig) { c.Headers = map[string]toolsource.Secret{"a b": "x"} }), `mcpclient: server "srv": headers "a b" is no name of a header`},
 		{web(func(c *ServerConfig) { c.Headers = map[string]toolsource.Secret{"A": "hunter2\r\nB: c"} }), `mcpclient: server "srv": headers the value of A holds a line break or NUL byte`},
 		{stdio(func(c *ServerConfig) { c.Env = map[string]toolsource.Secret{"A=B": "x"} }), `mcpclient: server "srv": env "A=B" is no name of an environment variable`},
@@ -98,12 +101,6 @@ func TestChildsDirectory(t *testing.T) {
 			t.Errorf("%+v: %s", tc, got)
 		}
 	}
-	env := []string{"HOME=/home/u"}
-	for in, want := range map[string]string{"~": "/home/u", "~/bin/x": "/home/u/bin/x", "~other/x": "~other/x", "x/~": "x/~", "": ""} {
-		if got := expandHome(in, env); got != want {
-			t.Errorf("%s: %s", in, got)
-		}
-	}
 }
 
 func TestRedaction(t *testing.T) {
@@ -122,10 +119,10 @@ func TestRedaction(t *testing.T) {
 			t.Errorf("%s: %s", in, got)
 		}
 	}
-	cfg = ServerConfig{ID: "s", Command: "x", Env: map[string]toolsource.Secret{"A": `pass"word`, "B": "pass", "C": ""}}
+	cfg = ServerConfig{ID: "s", Command: "x", Env: map[string]toolsource.Secret{"A": `pass"word`, "B": "pass", "C": "", "Path": "/opt/bin"}}
 	r = &redactor{}
 	r.configure(&cfg)
-	if got := r.text(`{"k":"pass\"word"} pass"word pass`); got != `{"k":"***"} *** ***` {
+	if got := r.text(`{"k":"pass\"word"} pass"word pass /opt/bin`); got != `{"k":"***"} *** *** /opt/bin` {
 		t.Error(got)
 	}
 	inner := errors.New("it is pass")

@@ -19,7 +19,6 @@ import (
 // dial makes a session: start or connect, shake hands, list. It returns soon after ctx ends; whatever
 // comes later is closed.
 func (s *Server) dial(ctx context.Context, l *line) (*session, error) {
-	s.startWorker()
 	if err := s.awaitTurn(ctx, l); err != nil {
 		return nil, err
 	}
@@ -154,30 +153,24 @@ type attemptOf struct {
 
 // handshake makes a connection and initialises it. The session is there with an error too, unless the
 // connection could not even be tried.
-func (s *Server) handshake(ctx context.Context, a attemptOf, era string, spy ...mcp.Middleware) (*session, error) {
-	sess := &session{srv: s, line: a.line, set: a.set, way: a.way, seq: s.attempts.Add(1), reports: newReports()}
+func (s *Server) handshake(ctx context.Context, a attemptOf, era string) (*session, error) {
+	sess := &session{srv: s, line: a.line, set: a.set, way: a.way, seq: s.attempts.Add(1)}
 	t, err := s.transport(sess)
 	if err != nil {
 		return nil, err
 	}
-	return sess, s.initialize(ctx, sess, t, era, spy...)
+	return sess, s.initialize(ctx, sess, t, era)
 }
 
 // initialize makes a session of a transport.
-func (s *Server) initialize(ctx context.Context, sess *session, t wire.Transport, era string, spy ...mcp.Middleware) error {
+func (s *Server) initialize(ctx context.Context, sess *session, t wire.Transport, era string) error {
 	type connected struct {
 		cs  *mcp.ClientSession
 		err error
 	}
-	o := &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}}
-	if era >= Era20260728 { // that there is a handler makes the SDK subscribe; the connection sees the notes
-		o.ToolListChangedHandler = func(context.Context, *mcp.ToolListChangedRequest) {}
-	}
-	client := mcp.NewClient(s.implementation(), o)
-	client.AddSendingMiddleware(spy...)
 	done := make(chan connected, 1) // room for the one result, so that it can come late
 	s.running.Go(func() {
-		cs, err := client.Connect(ctx, t, &mcp.ClientSessionOptions{ProtocolVersion: era})
+		cs, err := s.client.Connect(ctx, t, &mcp.ClientSessionOptions{ProtocolVersion: era})
 		done <- connected{cs, err}
 	})
 	var c connected
@@ -244,7 +237,7 @@ func (s *Server) connectError(ctx context.Context, step string, sess *session, e
 			e.Remedy += "; is it an MCP server on stdio?"
 		}
 	case answered:
-		e.Err = &RPCError{Code: rpc.Code, Message: s.redact.text(rpc.Message), Data: rpc.Data}
+		e.Err = &RPCError{Code: rpc.Code, Message: s.redact.text(rpc.Message), Data: s.redact.json(rpc.Data)}
 	}
 	if tail != "" {
 		e.Err = fmt.Errorf("%w; its standard error ends: %s", e.Err, tail)
@@ -288,15 +281,4 @@ func offered(asked string, err error) string {
 		}
 	}
 	return ""
-}
-
-func (s *Server) implementation() *mcp.Implementation {
-	i := &mcp.Implementation{Name: s.opt.ClientName, Version: s.opt.ClientVersion}
-	if i.Name == "" {
-		i.Name = "toolsource"
-	}
-	if i.Version == "" {
-		i.Version = "0"
-	}
-	return i
 }

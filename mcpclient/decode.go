@@ -319,20 +319,61 @@ func exact(raw []byte) any {
 	return t.value()
 }
 
+// exactNumber is an int64 where the number is an integer that fits, a json.Number for one that does not,
+// else a float64. One with a fraction or an exponent counts as an integer where it is one that float64 cannot
+// hold.
 func exactNumber(n json.Number) any {
 	s := n.String()
 	if i, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return i
 	}
-	for i := range len(s) {
-		if c := s[i]; c == '.' || c == 'e' || c == 'E' {
-			if f, err := strconv.ParseFloat(s, 64); err == nil {
-				return f
-			}
-			break
-		}
+	if !strings.ContainsAny(s, ".eE") {
+		return n
 	}
-	return n
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return n
+	}
+	if i := wholeNumber(s, f); i != nil {
+		return i
+	}
+	return f
+}
+
+// wholeNumber is the integer that a number with a fraction or an exponent stands for, where float64 would
+// lose digits of it; else nil.
+func wholeNumber(s string, f float64) any {
+	const kept = 15 // digits, that float64 keeps of any number
+	if len(s) <= kept {
+		return nil
+	}
+	digits, point := decimal(s)
+	if len(digits) <= kept || point < len(digits) {
+		return nil
+	}
+	if same, _ := decimal(strconv.FormatFloat(f, 'e', -1, 64)); same == digits {
+		return nil
+	}
+	whole := digits + strings.Repeat("0", point-len(digits))
+	if s[0] == '-' {
+		whole = "-" + whole
+	}
+	if i, err := strconv.ParseInt(whole, 10, 64); err == nil {
+		return i
+	}
+	return json.Number(whole)
+}
+
+// decimal is a number as 0.digits times ten to the power of point, without zeros around the digits.
+func decimal(s string) (digits string, point int) {
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(strings.TrimPrefix(s, "-")), "e")
+	point, _ = strconv.Atoi(strings.TrimPrefix(exponent, "+"))
+	before, after, _ := strings.Cut(mantissa, ".")
+	digits = before + after
+	point += len(before)
+	n := len(digits)
+	digits = strings.TrimLeft(digits, "0")
+	return strings.TrimRight(digits, "0"), point - (n - len(digits))
 }
 
 // clip shortens a server's text for a message.

@@ -6,14 +6,26 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/toolsource/toolsource"
 	"github.com/toolsource/toolsource/mcpclient/internal/wire"
 )
 
 // legacy is the revision to ask for where the newest is not spoken: servers of every age answer it.
 const legacy = Era20251125
+
+// eraLasts is how long it is remembered which revision to ask for without a probe. Then the next connect
+// finds it out again, as the server may have learned a newer one.
+const eraLasts = 24 * time.Hour
+
+// knownEra is a revision to ask a server for without a probe.
+type knownEra struct {
+	name string    // "": not known
+	at   time.Time // when it was found out
+}
+
+func known(name string) knownEra { return knownEra{name, time.Now()} }
+
+func (k knownEra) counts() bool { return k.name != "" && time.Since(k.at) < eraLasts }
 
 // errUnanswered is why an attempt was given up that asked for the newest revision.
 type errUnanswered struct{ limit time.Duration }
@@ -27,17 +39,20 @@ func (e errUnanswered) Error() string {
 // answer, or ends, is started afresh for an older one. What it found out is remembered for the next time.
 func (s *Server) negotiate(ctx context.Context, a attemptOf) (*session, error) {
 	era, remembered := s.plan(ctx, a)
-	if era == "" {
+	if era.name == "" {
 		return s.probe(ctx, a)
 	}
-	sess, err := s.ask(ctx, a, era)
-	if err == nil && !remembered {
-		sess.asked = "" // it was not found out
+	sess, err := s.ask(ctx, a, era.name)
+	switch {
+	case err == nil && remembered && sess.asked.name == era.name:
+		sess.asked.at = era.at // it was not found out again
+	case err == nil && !remembered:
+		sess.asked = knownEra{} // it was not found out at all
 	}
 	if err == nil || !remembered {
 		return sess, err
 	}
-	s.remember(a.line, "")
+	s.remember(a.line, knownEra{})
 	if ctx.Err() == nil && answeredNo(err) {
 		return s.probe(ctx, a)
 	}
@@ -45,28 +60,31 @@ func (s *Server) negotiate(ctx context.Context, a attemptOf) (*session, error) {
 }
 
 // plan is the revision to ask for; "" means to find out.
-func (s *Server) plan(ctx context.Context, a attemptOf) (era string, remembered bool) {
+func (s *Server) plan(ctx context.Context, a attemptOf) (era knownEra, remembered bool) {
 	switch {
 	case a.set.cfg.Era != EraAuto:
-		return a.set.cfg.Era, false
+		return known(a.set.cfg.Era), false
 	case a.way == TransportSSE: // it knows older revisions only
-		return legacy, false
+		return known(legacy), false
 	}
 	s.mu.Lock()
 	era, asked := a.line.era, a.line.asked
 	a.line.asked = true
 	s.mu.Unlock()
-	if !asked && era == "" {
-		if e := a.set.cached.load(ctx, s); e != nil && e.asked != "" {
+	if !asked && era.name == "" {
+		if e := a.set.cached.load(ctx, s); e != nil && e.asked.name != "" {
 			era = e.asked
 			s.remember(a.line, era)
 		}
 	}
-	return era, era != ""
+	if !era.counts() {
+		return knownEra{}, false
+	}
+	return era, true
 }
 
-// remember keeps the revision to ask for without a probe; "" forgets it.
-func (s *Server) remember(l *line, era string) {
+// remember keeps the revision to ask for without a probe; the zero one forgets it.
+func (s *Server) remember(l *line, era knownEra) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.era = era
@@ -85,7 +103,7 @@ func (s *Server) ask(ctx context.Context, a attemptOf, era string) (*session, er
 	if err != nil {
 		return nil, err
 	}
-	sess.asked = era
+	sess.asked = known(era)
 	return sess, nil
 }
 
@@ -94,8 +112,8 @@ func (s *Server) probe(ctx context.Context, a attemptOf) (*session, error) {
 	sess, err := s.discover(ctx, a)
 	if err == nil {
 		if sess.era < Era20260728 {
-			sess.asked = legacy
-			s.remember(a.line, legacy)
+			sess.asked = known(legacy)
+			s.remember(a.line, sess.asked)
 		}
 		return sess, nil
 	}
@@ -117,7 +135,7 @@ func (s *Server) probe(ctx context.Context, a attemptOf) (*session, error) {
 		_ = sess.conn.Gone(gone) // what it held, a port or a lock, is the next one's
 		cancel()
 	}
-	s.remember(a.line, legacy) // before the outcome, so that no server that is slow to start meets the limit again and again
+	s.remember(a.line, known(legacy)) // before the outcome, so that no server that is slow to start meets the limit again and again
 	if sess, err = s.ask(ctx, a, legacy); err == nil {
 		s.remember(a.line, sess.asked)
 	}
@@ -133,23 +151,7 @@ func (s *Server) discover(ctx context.Context, a attemptOf) (*session, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	limit := min(a.set.cfg.EraProbe, a.set.cfg.Connect/3)
-	return s.handshake(ctx, a, Era20260728, func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			switch {
-			case ctx.Err() != nil:
-				return nil, context.Cause(ctx)
-			case method != "server/discover":
-				return next(ctx, method, req)
-			}
-			t := time.AfterFunc(limit, func() { cancel(errUnanswered{limit}) })
-			defer t.Stop()
-			res, err := next(ctx, method, req)
-			if saysNothingOfEras(err) {
-				cancel(err) // else the SDK would be refused a second time
-			}
-			return res, err
-		}
-	})
+	return s.handshake(context.WithValue(ctx, probingKey{}, &probing{limit, cancel}), a, Era20260728)
 }
 
 // saysNothingOfEras reports whether an answer over HTTP would be the same for any revision.

@@ -382,3 +382,72 @@ func TestKeepaliveOfAServerThatCannotPing(t *testing.T) {
 		t.Errorf("%+v, %s", st, journal())
 	}
 }
+
+// What was found out about a server's era is found out again after a day, in one process and from run to run.
+func TestEraIsFoundOutAgain(t *testing.T) {
+	dir := t.TempDir()
+	cache := FileCache(dir)
+	s, journal := eraServer(t, "exits", &Options{Cache: cache})
+	cost := func(s *Server, start func()) string {
+		t.Helper()
+		before := journal()
+		start()
+		waitFor(t, func() bool { return s.Status().State == toolsource.StateReady })
+		return strings.TrimSpace(strings.TrimPrefix(journal(), before))
+	}
+	again := func() {
+		epoch := s.Status().Epoch
+		_ = s.live().conn.Close()
+		waitFor(t, func() bool { s.Reconnect(); return s.Status().Epoch > epoch })
+	}
+	const probed, not = "start server/discover start initialize tools/list", "start initialize tools/list"
+	if got := cost(s, func() { _ = s.Start(t.Context()) }); got != probed {
+		t.Errorf("first: %s", got)
+	}
+	older := func(by time.Duration) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.line.era.at = s.line.era.at.Add(-by)
+	}
+	older(23 * time.Hour)
+	if got := cost(s, again); got != not {
+		t.Errorf("on the same day: %s", got)
+	}
+	older(2 * time.Hour)
+	if got := cost(s, again); got != probed {
+		t.Errorf("on the next day: %s", got)
+	}
+	cfg := s.Config()
+	_ = s.Close()
+
+	files, _ := filepath.Glob(filepath.Join(dir, "*.json"))
+	if len(files) != 1 {
+		t.Fatal(files)
+	}
+	for _, tt := range []struct {
+		age  time.Duration
+		want string
+	}{{23 * time.Hour, not}, {25 * time.Hour, probed}, {0, not}} {
+		raw, err := os.ReadFile(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var st stored
+		if err := json.Unmarshal(raw, &st); err != nil {
+			t.Fatal(err)
+		}
+		st.EraFound = time.Now().Add(-tt.age)
+		raw, _ = json.Marshal(st)
+		if err := os.WriteFile(files[0], raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		next, err := New(cfg, &Options{Cache: cache})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := cost(next, func() { _ = next.Start(t.Context()) }); got != tt.want {
+			t.Errorf("%v old in the cache: %s", tt.age, got)
+		}
+		_ = next.Close()
+	}
+}

@@ -27,6 +27,7 @@ func (e *RPCError) Error() string {
 type StatusError struct {
 	Status          int    // HTTP status code
 	WWWAuthenticate string // of a 401 or 403; "" if there was none
+	ContentType     string // of the answer, without parameters; "": it named none
 	Body            string // its first bytes, secrets removed
 	text            string
 }
@@ -45,6 +46,7 @@ const (
 const (
 	signIn     = "sign in again, or give the server a valid token in headers"
 	tellAuthor = "tell the server's author"
+	noEndpoint = "there is no MCP endpoint at this address: check the path, often /mcp, and the transport, http or sse"
 )
 
 // rpcError is what a call gets that the server refused by the protocol.
@@ -66,7 +68,7 @@ func (s *Server) rpcError(r *wire.RPCError) *toolsource.CallError {
 }
 
 func (s *Server) exportRPC(r *wire.RPCError) *RPCError {
-	return &RPCError{Code: r.Code, Message: s.redact.text(r.Message), Data: json.RawMessage(s.redact.text(string(r.Data)))}
+	return &RPCError{Code: r.Code, Message: s.redact.text(r.Message), Data: s.redact.json(r.Data)}
 }
 
 // statusError is what a call gets that HTTP refused.
@@ -93,13 +95,21 @@ func (s *Server) statusError(st *wire.StatusError) *toolsource.CallError {
 
 func (s *Server) exportStatus(st *wire.StatusError) *StatusError {
 	text := st.Error()
+	if isForeign(st.Status, st.ContentType) {
+		text += ", where an MCP server answers with application/json or text/event-stream"
+	}
 	if body := firstLine(st.Body); body != "" {
 		text += ": " + body
 	}
 	return &StatusError{
-		Status: st.Status, WWWAuthenticate: s.redact.text(st.WWWAuthenticate),
+		Status: st.Status, ContentType: s.redact.text(st.ContentType), WWWAuthenticate: s.redact.text(st.WWWAuthenticate),
 		Body: s.redact.text(st.Body), text: s.redact.text(text),
 	}
+}
+
+// isForeign reports whether an answer is a success of something that is no MCP server: a web page, for one.
+func isForeign(status int, contentType string) bool {
+	return status/100 == 2 && contentType != "" && contentType != "application/json" && contentType != "text/event-stream"
 }
 
 func firstLine(s string) string {
@@ -157,12 +167,16 @@ func (e *ConnectError) classify() {
 	if !errors.As(e.Err, &st) {
 		return
 	}
+	if isForeign(st.Status, st.ContentType) {
+		e.kinds, e.Remedy = []error{toolsource.ErrPermanent}, noEndpoint
+		return
+	}
 	switch st.Status {
 	case 401:
 		e.kinds, e.Remedy = []error{toolsource.ErrNeedsAuth}, signIn
 	case 403:
 		e.kinds, e.Remedy = []error{toolsource.ErrForbidden}, "ask the server's owner for access"
 	case 200, 404, 405, 406, 410, 415:
-		e.kinds, e.Remedy = []error{toolsource.ErrPermanent}, "there is no MCP endpoint at this address: check the path, often /mcp, and the transport, http or sse"
+		e.kinds, e.Remedy = []error{toolsource.ErrPermanent}, noEndpoint
 	}
 }

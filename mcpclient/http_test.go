@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -326,5 +327,73 @@ func TestSecondTryHasNoTimeOfItsOwn(t *testing.T) {
 	}
 	if st := s.Status(); st.State != toolsource.StateReady {
 		t.Errorf("the new session was blamed: %+v", st)
+	}
+}
+
+// What answers with success and something else is no MCP server, and the error says what was found and what
+// is looked for. Other failures are not called that.
+func TestNoMCPEndpoint(t *testing.T) {
+	const named = "application/json or text/event-stream"
+	for _, tc := range []struct {
+		why, contentType string
+		status           int
+		body             string
+		foreign          bool
+		permanent        bool
+	}{
+		{"a web page", "text/html; charset=utf-8", 200, "<html>", true, true},
+		{"its name in capitals", "TEXT/HTML", 200, "<html>", true, true},
+		{"a text", "text/plain", 200, "hello", true, true},
+		{"XML", "application/xml", 200, "<a/>", true, true},
+		{"created", "text/html", 201, "<html>", true, true},
+		{"a page that refuses", "text/html", 500, "<html>", false, false},
+		{"unavailable", "text/html", 503, "<html>", false, false},
+		{"not there", "text/html", 404, "<html>", false, true},
+		{"not for us", "text/html", 403, "<html>", false, false},
+		{"no token", "text/html", 401, "<html>", false, false},
+		{"JSON that is no reply", "application/json", 200, `{"hello":1}`, false, false},
+		{"a stream without a reply", "text/event-stream", 200, ": hello\n\n", false, false},
+	} {
+		var methods []string
+		var mu sync.Mutex
+		s := newHTTPServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			methods = append(methods, r.Method)
+			mu.Unlock()
+			w.Header().Set("Content-Type", tc.contentType)
+			w.WriteHeader(tc.status)
+			_, _ = io.WriteString(w, tc.body)
+		}), func(c *ServerConfig) { c.NoSSEFallback = true })
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		err := s.Start(ctx)
+		cancel()
+		if err == nil || errors.Is(err, toolsource.ErrPermanent) != tc.permanent || strings.Contains(err.Error(), named) != tc.foreign {
+			t.Errorf("%s: %v", tc.why, err)
+			continue
+		}
+		if tc.foreign {
+			kind, _, _ := strings.Cut(strings.ToLower(tc.contentType), ";")
+			for _, want := range []string{`server "web"`, kind, "/mcp"} {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%s: %q is not in %v", tc.why, want, err)
+				}
+			}
+			var st *StatusError
+			if !errors.As(err, &st) || st.ContentType != kind || s.Status().State != toolsource.StateParked {
+				t.Errorf("%s: %+v, %v", tc.why, st, s.Status().State)
+			}
+			mu.Lock()
+			if slices.Contains(methods, http.MethodHead) || len(methods) > 2 {
+				t.Errorf("%s: it was asked %v", tc.why, methods)
+			}
+			mu.Unlock()
+		}
+		_ = s.Close()
+	}
+	s := newHTTPServer(t, http.NotFoundHandler(), func(c *ServerConfig) { c.URL = "http://127.0.0.1:1/mcp" })
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if err := s.Start(ctx); err == nil || errors.Is(err, toolsource.ErrPermanent) {
+		t.Errorf("refused: %v", err)
 	}
 }

@@ -9,25 +9,20 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/toolsource/toolsource/internal/childenv"
+	"github.com/toolsource/toolsource/internal/redact"
 )
-
-// minSecret is the length from which a value is taken out of texts. Shorter ones would blot out words.
-const minSecret = 4
-
-// everyday are values that keep no secret, and without which a text could not be read.
-var everyday = []string{
-	"true", "false", "none", "null", "auto", "always", "never", "info", "debug", "warn", "warning", "error", "trace",
-	"test", "development", "production", "local", "localhost", "disabled", "enabled", "1000", "10000",
-}
 
 // passing is how many secrets that HeaderFunc gave are remembered, the newest of them.
 const passing = 64
 
-// redactor takes a server's secrets out of texts: the values of its environment and headers, the
-// credential behind a scheme such as Bearer, and the query of its address, each also as JSON and as a URL
-// write it. Secrets of a configuration stay secret after it was replaced.
+// redactor takes a server's secrets out of texts: the values of its environment, its headers and its
+// Secrets, the credential behind a scheme such as Bearer, and the query of its address, in every form that
+// package redact knows; and what looks like a credential of anybody's. Secrets of a configuration stay secret
+// after it was replaced.
 type redactor struct {
-	r atomic.Pointer[strings.Replacer] // nil: there is none
+	set atomic.Pointer[redact.Set] // nil: there is none
 
 	mu     sync.Mutex
 	own    map[string]bool // of configurations
@@ -38,18 +33,25 @@ type redactor struct {
 func (r *redactor) configure(c *ServerConfig) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.own == nil {
-		r.own = map[string]bool{}
-	}
 	add := func(s string) {
-		if secret(s) {
+		if redact.Counts(s) {
+			if r.own == nil {
+				r.own = map[string]bool{}
+			}
 			r.own[s] = true
 		}
 	}
-	for _, v := range c.Env {
-		add(v.Reveal())
+	for name, v := range c.Env {
+		if !childenv.InBase(name) { // a PATH that does not have the command has to show
+			add(v.Reveal())
+		}
 	}
 	for _, v := range c.Headers {
+		for _, s := range credentials(v.Reveal()) {
+			add(s)
+		}
+	}
+	for _, v := range c.Secrets {
 		for _, s := range credentials(v.Reveal()) {
 			add(s)
 		}
@@ -71,7 +73,7 @@ func (r *redactor) pass(header string) {
 	defer r.mu.Unlock()
 	news := false
 	for _, s := range credentials(header) {
-		if secret(s) && !r.own[s] && !slices.Contains(r.passed, s) {
+		if redact.Counts(s) && !r.own[s] && !slices.Contains(r.passed, s) {
 			r.passed = append(r.passed, s)
 			news = true
 		}
@@ -91,48 +93,30 @@ func credentials(header string) []string {
 	return []string{header, strings.TrimSpace(credential)}
 }
 
-func secret(s string) bool {
-	return len(s) >= minSecret && !slices.Contains(everyday, strings.ToLower(s))
-}
-
-// build makes the Replacer anew.
+// build makes the set anew.
 func (r *redactor) build() {
-	set := map[string]bool{}
-	for _, s := range append(slices.Collect(maps.Keys(r.own)), r.passed...) {
-		set[s] = true
-		set[url.QueryEscape(s)] = true
-		if b, err := json.Marshal(s); err == nil {
-			set[string(b[1:len(b)-1])] = true
-		}
+	if len(r.own)+len(r.passed) > 0 {
+		r.set.Store(redact.New(append(slices.Collect(maps.Keys(r.own)), r.passed...)...))
 	}
-	if len(set) == 0 {
-		return
-	}
-	secrets := slices.Collect(maps.Keys(set))
-	slices.SortFunc(secrets, func(a, b string) int { // a Replacer takes the first that fits: the longer first
-		if len(a) != len(b) {
-			return len(b) - len(a)
-		}
-		return strings.Compare(a, b)
-	})
-	pairs := make([]string, 0, 2*len(secrets))
-	for _, s := range secrets {
-		pairs = append(pairs, s, "***")
-	}
-	r.r.Store(strings.NewReplacer(pairs...))
 }
 
-func (r *redactor) text(s string) string {
-	with := r.r.Load()
-	if with == nil {
-		return s
+func (r *redactor) text(s string) string { return r.set.Load().Clean(s) }
+
+// json is text for JSON, which stays JSON.
+func (r *redactor) json(raw json.RawMessage) json.RawMessage {
+	if raw == nil {
+		return nil
 	}
-	return with.Replace(s)
+	clean := json.RawMessage(r.text(string(raw)))
+	if !json.Valid(clean) && json.Valid(raw) { // a number that is a secret
+		return json.RawMessage(`"***"`)
+	}
+	return clean
 }
 
 // err hides the secrets in an error's text and keeps its chain.
 func (r *redactor) err(err error) error {
-	if err == nil || r.r.Load() == nil {
+	if err == nil {
 		return err
 	}
 	text := err.Error()

@@ -19,7 +19,9 @@
 //
 // Calls fail with *toolsource.CallError or *toolsource.ToolError, connecting with *ConnectError, listings
 // of single tools with *ToolProblem, configurations with *ConfigError. What a server is configured with
-// under Env and Headers never shows in errors, logs and the tail of standard error, from four bytes on.
+// under Env, but for PATH, HOME and the like, under Headers and under Secrets never shows in errors, logs and
+// the tail of standard error, from four bytes on, nor does what looks like a credential, as "Bearer x" and
+// "token=x".
 //
 // Everything exported is safe for concurrent use.
 package mcpclient
@@ -30,9 +32,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolsource/toolsource"
 	"github.com/toolsource/toolsource/mcpclient/internal/wire"
@@ -45,12 +50,12 @@ type Server struct {
 	redact    redactor
 	catalogue *catalogue
 	id        string
+	client    *mcp.Client // which it shares with other servers of the program
 
 	attempts atomic.Uint64 // to connect, so far
 
 	life    context.Context // of the worker
 	end     context.CancelFunc
-	working sync.Once
 	running sync.WaitGroup // the worker, and what else is not a Bridge's
 
 	mu      sync.Mutex
@@ -59,13 +64,14 @@ type Server struct {
 	old     []*line   // which updates have replaced, and which still have calls
 	conn    wire.Conn // of the last attempt; nil: none
 	current *session  // the last that was ready
-	failing map[*func(error)]struct{}
+	waits   []*firstWait
 }
 
 // New makes a server from its configuration. It does no I/O; all that is wrong with the configuration is
 // in the error, one *ConfigError each.
 func New(cfg ServerConfig, opts *Options) (*Server, error) {
-	s := &Server{id: cfg.ID, catalogue: newCatalogue(), failing: map[*func(error)]struct{}{}}
+	s := &Server{id: cfg.ID}
+	s.catalogue = newCatalogue(&s.running, func() { s.work(s.life) })
 	if opts != nil {
 		s.opt = *opts
 	}
@@ -79,6 +85,7 @@ func New(cfg ServerConfig, opts *Options) (*Server, error) {
 	}
 	s.log = s.log.With("server", s.id)
 	s.redact.configure(&set.cfg)
+	s.client = sdkClient(&s.opt)
 	s.life, s.end = context.WithCancel(context.Background())
 	s.line = s.newLine(set)
 	return s, nil
@@ -110,16 +117,21 @@ func (s *Server) connect(ctx context.Context, l *line) (*session, error) {
 	return sess, err
 }
 
-// connectFailed frees those who wait for the first listing, once Status shows the failure.
-func (s *Server) connectFailed(err error) {
+// firstWait is somebody who waits for a listing over a line that may have no session yet.
+type firstWait struct {
+	line   *line
+	failed func(error) // does not block
+}
+
+// connectFailed frees those who wait for the first listing over a line, once Status shows the failure.
+func (s *Server) connectFailed(l *line, err error) {
 	s.mu.Lock()
-	tell := make([]*func(error), 0, len(s.failing))
-	for f := range s.failing {
-		tell = append(tell, f)
-	}
+	waits := slices.Clone(s.waits)
 	s.mu.Unlock()
-	for _, f := range tell {
-		(*f)(err)
+	for _, w := range waits {
+		if w.line == l {
+			w.failed(err)
+		}
 	}
 }
 
@@ -143,15 +155,19 @@ func (s *Server) live() *session {
 	return sess
 }
 
-// onFailure has f called with the next errors of connecting, until stop. f does not block.
-func (s *Server) onFailure(f func(error)) (stop func()) {
+// onFailure has failed called with the next errors of connecting over a line, until stop.
+func (s *Server) onFailure(l *line, failed func(error)) (stop func()) {
+	w := &firstWait{l, failed}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.failing[&f] = struct{}{}
+	s.waits = append(s.waits, w)
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.failing, &f)
+		s.waits = slices.DeleteFunc(s.waits, func(o *firstWait) bool { return o == w })
+		if len(s.waits) == 0 {
+			s.waits = nil
+		}
 	}
 }
 
@@ -186,7 +202,7 @@ func (s *Server) list(ctx context.Context) (Listing, error) {
 	limit := line.set.Load().cfg.Connect
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stop := s.onFailure(func(err error) { cancel(attemptFailed{err}) })
+	stop := s.onFailure(line, func(err error) { cancel(attemptFailed{err}) })
 	defer stop()
 	o := s.listOptions(line)
 	l, err := toolsource.Do(ctx, line.bridge, o, func(ctx context.Context, sess *session) (Listing, error) {
@@ -232,10 +248,6 @@ func (s *Server) Last() (l Listing, ok bool) {
 // way when stop is called may still end after it. Several changes may be told as one, and none is lost.
 func (s *Server) Watch(changed func()) (stop func()) { return s.catalogue.watch(changed) }
 
-func (s *Server) startWorker() {
-	s.working.Do(func() { s.running.Go(func() { s.work(s.life) }) })
-}
-
 // Reconnect ends the pause before the next attempt of a server that is down.
 func (s *Server) Reconnect() {
 	l := s.enter()
@@ -265,7 +277,7 @@ func (s *Server) Status() toolsource.SourceStatus {
 		Transport: way, Server: s.id,
 	}
 	if sess != nil && sess.line == line {
-		st.Era, st.ServerInfo = sess.era, sess.info
+		st.Era, st.ServerInfo = sess.era, s.redact.text(sess.info)
 	}
 	if conn != nil {
 		st.Stderr = conn.Stderr()
@@ -279,6 +291,7 @@ func (s *Server) Status() toolsource.SourceStatus {
 func (s *Server) Close() error {
 	bound, err := s.closeLines()
 	s.end()
+	s.catalogue.close()
 	return errors.Join(s.redact.err(err), s.wait(bound))
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,18 +30,19 @@ type session struct {
 	cs   *mcp.ClientSession
 	conn wire.Conn
 	era  string // revision that was agreed on
-	// asked is the revision to ask this server for without a probe; "": the probe costs nothing with it.
-	asked string
+	// asked is the revision to ask this server for without a probe; zero: the probe costs nothing with it.
+	asked knownEra
 	info  string // name and version that the server gives itself
 
 	live    atomic.Bool // conn and cs are set; until then changes of the list do not count, as it is listed anyway
 	closing atomic.Bool // Close was called: what then fails was not lost
-	reports *reports
-	tools   atomic.Pointer[map[string]toolFacts] // what the last listing says, by wire name
+	reports reports
+	tools   atomic.Pointer[[]toolFacts] // what the last listing says, sorted by name
 }
 
 // toolFacts is what a call has to know of its tool.
 type toolFacts struct {
+	name   string             // on the wire
 	unwrap bool               // structured content {"result": x} means x
 	params *wire.HeaderParams // arguments that headers repeat; nil: none
 }
@@ -104,23 +106,24 @@ const (
 
 // lists reports what the last listing says of a tool.
 func (s *session) lists(name string) (toolFacts, bool) {
-	if m := s.tools.Load(); m != nil {
-		f, ok := (*m)[name]
-		return f, ok
+	if all := s.tools.Load(); all != nil {
+		if i, ok := slices.BinarySearchFunc(*all, name, func(f toolFacts, name string) int { return strings.Compare(f.name, name) }); ok {
+			return (*all)[i], true
+		}
 	}
 	return toolFacts{}, false
 }
 
 func (s *session) setTools(l Listing) {
-	m := make(map[string]toolFacts, len(l.Tools))
-	for _, t := range l.Tools {
-		f := toolFacts{unwrap: isEnvelope(t.OutputSchema)}
+	all := make([]toolFacts, len(l.Tools))
+	for i, t := range l.Tools {
+		all[i] = toolFacts{name: t.Name, unwrap: isEnvelope(t.OutputSchema)}
 		if s.mirrors() {
-			f.params, _ = wire.ParseHeaderParams(t.InputSchema)
+			all[i].params, _ = wire.ParseHeaderParams(t.InputSchema)
 		}
-		m[t.Name] = f
 	}
-	s.tools.Store(&m)
+	slices.SortFunc(all, func(a, b toolFacts) int { return strings.Compare(a.name, b.name) })
+	s.tools.Store(&all)
 }
 
 // mirrors reports whether headers of requests repeat arguments.
@@ -184,6 +187,11 @@ func (s *session) list(ctx context.Context) (Listing, error) {
 	cfg := &s.line.set.Load().cfg
 	r := &listReader{server: s.srv.id, maxTools: cfg.MaxTools, maxPages: cfg.MaxPages}
 	l, err := r.readAll(ctx, s.page)
+	for _, p := range l.Problems { // which quote the server
+		if p, ok := p.(*ToolProblem); ok {
+			p.Reason = s.srv.redact.text(p.Reason)
+		}
+	}
 	if err == nil {
 		s.callable(&l)
 		s.setTools(l)
@@ -285,32 +293,46 @@ func (s *session) unsent(slot *wire.Slot, err error) error {
 	return fmt.Errorf("%w: %w", toolsource.ErrNotReached, err)
 }
 
-// reports leads progress to the calls that wait for it.
+// reports leads progress to the calls that wait for it. Few are under way at once, and none of an idle
+// session, so that a list is lighter than a map and finds them as fast.
 type reports struct {
 	next atomic.Uint64
 	mu   sync.Mutex
-	to   map[string]context.Context
+	to   []report
 }
 
-func newReports() *reports { return &reports{to: map[string]context.Context{}} }
+type report struct {
+	token string
+	ctx   context.Context // of the call
+}
 
 func (r *reports) add(ctx context.Context) (token string) {
 	token = strconv.FormatUint(r.next.Add(1), 10)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.to[token] = ctx
+	r.to = append(r.to, report{token, ctx})
 	return token
 }
 
+// remove is quick where the oldest call ends first, which is the rule.
 func (r *reports) remove(token string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.to, token)
+	if i := r.findLocked(token); i >= 0 {
+		r.to = slices.Delete(r.to, i, i+1)
+	}
+}
+
+func (r *reports) findLocked(token string) int {
+	return slices.IndexFunc(r.to, func(to report) bool { return to.token == token })
 }
 
 func (r *reports) deliver(token string, p toolsource.Progress) {
 	r.mu.Lock()
-	ctx := r.to[token]
+	var ctx context.Context
+	if i := r.findLocked(token); i >= 0 {
+		ctx = r.to[i].ctx
+	}
 	r.mu.Unlock()
 	if ctx != nil {
 		toolsource.ReportProgress(ctx, p)

@@ -17,7 +17,6 @@ import (
 type settings struct {
 	cfg    ServerConfig      // complete
 	own    toolsource.Limits // as configured, without defaults
-	env    []string          // of the child, or only to find a home
 	ways   []string          // transports to try, in order
 	cached *cacheEntry       // what the schema cache knows
 }
@@ -29,11 +28,15 @@ func (s *Server) newSettings(given ServerConfig) (*settings, error) {
 	}
 	set := &settings{
 		cfg: cfg, own: toolsource.Limits{Silence: given.Silence, Ceiling: given.Ceiling},
-		env: childenv.Of(cfg.Env, s.opt.LookupEnv), ways: cfg.ways(given.Transport),
+		ways: cfg.ways(given.Transport),
 	}
 	set.cached = newCacheEntry(s.opt.Cache, set, s.opt.Workspace)
 	return set, nil
 }
+
+// env is the environment of the child, or only there to find a home. It is made when it is needed, as it may
+// be large.
+func (s *Server) env(set *settings) []string { return childenv.Of(set.cfg.Env, s.opt.LookupEnv) }
 
 // line is the way to the server under one configuration of the connection: a Bridge, and what was learned
 // about the server. An update of the connection makes another line, while calls on the old one end.
@@ -45,7 +48,7 @@ type line struct {
 	users   int  // calls and listings that are under way
 	retired bool // another line has taken its place
 	way     string
-	era     string    // revision to ask for without a probe; "": not known
+	era     knownEra  // revision to ask for without a probe
 	asked   bool      // the schema cache was asked for the era
 	notYet  time.Time // the server asked not to be tried before
 	down    bool      // it was given up, and there was no session since
@@ -71,7 +74,7 @@ func (s *Server) newLine(set *settings) *line {
 		OnState: func(st toolsource.BridgeStatus) {
 			s.stateChanged(l, st.State)
 			if (st.State == toolsource.StateBackoff || st.State == toolsource.StateParked) && st.Err != nil {
-				s.connectFailed(st.Err)
+				s.connectFailed(l, st.Err)
 			}
 		},
 	})
@@ -140,7 +143,6 @@ func (s *Server) Update(cfg ServerConfig) error {
 	if s.closed {
 		return &toolsource.SourceError{Source: sourceName(cfg.ID), Op: "update", Err: toolsource.ErrClosed}
 	}
-	s.startWorker()
 	old := s.line
 	before := old.set.Load()
 	if sameConnection(before, set) {
@@ -170,7 +172,7 @@ func sameConnection(a, b *settings) bool {
 func connectionOf(c ServerConfig) ServerConfig {
 	c.Trust, c.Silence, c.Ceiling, c.Replay, c.Tools = toolsource.TrustDefault, 0, 0, false, nil
 	c.MaxTools, c.MaxPages, c.Relist, c.Lazy, c.Required = 0, 0, 0, false, false
-	c.Line, c.EraProbe, c.NoSSEFallback = 0, 0, false
+	c.Line, c.EraProbe, c.NoSSEFallback, c.Secrets, c.AllowEnv = 0, 0, false, nil, nil
 	return c
 }
 

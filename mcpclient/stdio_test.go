@@ -100,6 +100,9 @@ func TestErrorsOfCalls(t *testing.T) {
 		{"no such method", "rpc_error", map[string]any{"code": -32601, "message": "no"}, toolsource.KindProtocol, toolsource.ErrProtocol, false, "no (JSON-RPC error -32601)", false},
 		{"an inner failure may have run", "rpc_error", map[string]any{"code": -32603, "message": "inner"}, toolsource.KindProtocol, toolsource.ErrProtocol, true, "inner", false},
 		{"codes that the SDK takes for its own", "rpc_error", map[string]any{"code": -32004, "message": "mine"}, toolsource.KindProtocol, toolsource.ErrProtocol, true, "mine (JSON-RPC error -32004)", false},
+		{"words about sessions, in bad arguments", "rpc_error", map[string]any{"code": -32602, "message": "Browser session not found: expired"}, toolsource.KindBadArguments, toolsource.ErrBadArguments, false, "Browser session not found", true},
+		{"words about ends", "rpc_error", map[string]any{"code": -32603, "message": "unexpected end of file"}, toolsource.KindProtocol, toolsource.ErrProtocol, true, "end of file", false},
+		{"words about connections", "rpc_error", map[string]any{"code": -32000, "message": "Connection closed"}, toolsource.KindProtocol, toolsource.ErrProtocol, true, "Connection closed", false},
 		{"a result that is none", "odd", nil, toolsource.KindProtocol, toolsource.ErrProtocol, true, "is 42, want an object", true},
 		{"arguments that JSON has not", "echo", map[string]any{"f": func() {}}, toolsource.KindBadArguments, toolsource.ErrBadArguments, false, "f is a func()", false},
 	} {

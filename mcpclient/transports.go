@@ -9,7 +9,6 @@ import (
 	"os"
 
 	"github.com/toolsource/toolsource"
-	"github.com/toolsource/toolsource/internal/procgroup"
 	"github.com/toolsource/toolsource/mcpclient/internal/wire"
 )
 
@@ -48,21 +47,21 @@ func (s *Server) transport(sess *session) (wire.Transport, error) {
 
 // startError is a configuration that cannot be tried as things are.
 func (s *Server) startError(err error, remedy string) error {
-	return &ConnectError{Server: s.id, Step: "start", Remedy: remedy, Err: s.redact.err(err), kinds: []error{toolsource.ErrPermanent}}
+	return &ConnectError{Server: s.id, Step: "start", Remedy: s.redact.text(remedy), Err: s.redact.err(err), kinds: []error{toolsource.ErrPermanent}}
 }
 
 // child resolves the command on the child's own PATH.
 func (s *Server) child(set *settings) (wire.StdioConfig, error) {
-	cfg, env := &set.cfg, set.env
+	cfg, env := &set.cfg, s.env(set)
 	c := wire.StdioConfig{Args: cfg.Args, Env: env, Dir: expandHome(cfg.dir(s.opt.Workspace), env)}
 	if c.Dir != "" {
 		if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
 			return c, s.startError(fmt.Errorf("its working directory %s is no folder", c.Dir), "create it, or set another")
 		}
 	}
-	file, err := procgroup.LookPath(expandHome(cfg.Command, env), env, c.Dir)
+	file, remedy, err := command(cfg, env, c.Dir)
 	if err != nil {
-		return c, s.startError(err, "install it, give its full path as command, or put its folder into PATH in env")
+		return c, s.startError(err, remedy)
 	}
 	c.Command = file
 	return c, nil
@@ -75,7 +74,7 @@ func (s *Server) http(set *settings) (wire.HTTPConfig, error) {
 		headers.Set(name, v.Reveal())
 	}
 	file, asked, isSocket := socket(cfg.URL)
-	trust, err := cfg.TLS.load(func(name string) string { return cfg.file(name, set.env, s.opt.Workspace) })
+	trust, err := cfg.TLS.load(func(name string) string { return cfg.file(name, s.env(set), s.opt.Workspace) })
 	if err != nil {
 		return wire.HTTPConfig{}, s.startError(err, "correct the tls settings, or the files that they name")
 	}

@@ -88,6 +88,8 @@ func TestTLS(t *testing.T) {
 	plain, mutual := start(false), start(true)
 	ca := writePEM(t, filepath.Join(dir, "ca.pem"), &pem.Block{Type: "CERTIFICATE", Bytes: plain.Certificate().Raw})
 	empty := writePEM(t, filepath.Join(dir, "empty.pem"))
+	locked := writePEM(t, filepath.Join(dir, "locked.pem"), &pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: []byte{1}})
+	_, _, strange, _ := clientCertificate(t, t.TempDir())
 	for _, tc := range []struct {
 		why       string
 		hs        *httptest.Server
@@ -105,16 +107,22 @@ func TestTLS(t *testing.T) {
 		{"no such file", plain, TLSConfig{CAFile: filepath.Join(dir, "none.pem")}, "none.pem", true},
 		{"nothing in it", plain, TLSConfig{CAFile: empty}, "there is none in", true},
 		{"no key", mutual, TLSConfig{CAFile: ca, CertFile: certFile}, "client certificate", true},
+		{"no file of the certificate", mutual, TLSConfig{CAFile: ca, CertFile: "none.pem", KeyFile: keyFile}, "start: client certificate: open ", true},
+		{"no file of the key", mutual, TLSConfig{CAFile: ca, CertFile: certFile, KeyFile: "none.key"}, "start: key of the client certificate: open ", true},
+		{"below the home", mutual, TLSConfig{CAFile: "~/ca.pem", CertFile: "~/" + filepath.Base(certFile), KeyFile: "~/" + filepath.Base(keyFile)}, "", false},
+		{"a key with a passphrase", mutual, TLSConfig{CAFile: ca, CertFile: certFile, KeyFile: locked}, "it is encrypted", true},
+		{"another's key", mutual, TLSConfig{CAFile: ca, CertFile: certFile, KeyFile: strange}, "with the key", true},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			s := newHTTPServer(t, nil, func(c *ServerConfig) {
 				c.URL, c.TLS, c.File = tc.hs.URL, tc.tls, filepath.Join(dir, "f.toml")
+				c.Env = map[string]toolsource.Secret{"HOME": toolsource.Secret(dir), "USERPROFILE": toolsource.Secret(dir)}
 			})
 			_, err := s.List(t.Context())
 			switch {
 			case tc.words == "" && err != nil, tc.words != "" && err == nil:
 				t.Errorf("error %v", err)
-			case err != nil && (!strings.Contains(err.Error(), tc.words) || errors.Is(err, toolsource.ErrPermanent) != tc.permanent):
+			case err != nil && (!strings.Contains(err.Error(), tc.words) || !strings.Contains(err.Error(), `server "web"`) || errors.Is(err, toolsource.ErrPermanent) != tc.permanent):
 				t.Errorf("error %v", err)
 			}
 		})

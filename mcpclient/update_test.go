@@ -266,3 +266,23 @@ func TestCase52Serial(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The connection before an update fails while somebody waits for the first listing over the new one.
+func TestUpdateAndTheOldOneFails(t *testing.T) {
+	s := newServer(t, mcptest.Behaviour{SilentInit: true}, func(c *ServerConfig) { c.Connect = 500 * time.Millisecond })
+	old := make(chan error, 1)
+	go func() { old <- s.Start(context.Background()) }()
+	waitFor(t, func() bool { return s.Status().State == toolsource.StateDialling })
+	cfg := s.Config()
+	_, _, cfg.Env = mcptest.Command(t, mcptest.Behaviour{InitDelay: time.Second})
+	cfg.Connect = 10 * time.Second
+	if err := s.Update(cfg); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.List(t.Context()); err != nil {
+		t.Errorf("the new connection: %v", err)
+	}
+	if err := <-old; !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the old connection: %v", err)
+	}
+}

@@ -225,7 +225,7 @@ func hostProblem(e hostconfig.Entry, err error, secrets []toolsource.Secret) *Pr
 func serverConfig(e hostconfig.Entry, trust toolsource.Trust, secrets []toolsource.Secret) mcpclient.ServerConfig {
 	cfg := mcpclient.ServerConfig{
 		ID: e.ID, File: e.File, Line: e.Line, Required: e.Required, Trust: trust,
-		Command: e.Command, Args: e.Args, Env: e.Env, Dir: e.Cwd, URL: e.URL, Headers: e.Headers,
+		Secrets: secrets, Command: e.Command, Args: e.Args, Env: e.Env, Dir: e.Cwd, URL: e.URL, Headers: e.Headers,
 		Connect: e.ConnectTimeout, Silence: e.CallTimeout, Ceiling: e.CallTimeout,
 	}
 	if e.Transport != hostconfig.TransportAuto {

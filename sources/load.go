@@ -10,6 +10,7 @@ import (
 	"github.com/toolsource/toolsource"
 	"github.com/toolsource/toolsource/internal/tomldoc"
 	"github.com/toolsource/toolsource/sources/configsource"
+	"github.com/toolsource/toolsource/sources/toolschema"
 	"github.com/toolsource/toolsource/sources/virtualsource"
 )
 
@@ -72,9 +73,28 @@ func (c *Config) read(root *tomldoc.Reader) {
 	c.virtual = virtualsource.Tables(root)
 	c.readServers(root)
 	c.readMCP(root)
+	c.tellApart()
 	c.readProfiles(root)
 	root.Finish()
 	c.Problems = append(c.Problems, root.Problems()...)
+}
+
+// tellApart lets servers know of others whose ids come to the same word in the names of their tools.
+func (c *Config) tellApart() {
+	alike := map[string][]string{}
+	word := func(id string) string { return toolschema.Qualified(id, []string{"x"})[0] }
+	for _, s := range c.Servers {
+		w := word(s.Config.ID)
+		alike[w] = append(alike[w], s.Config.ID)
+	}
+	for i := range c.Servers {
+		s := &c.Servers[i]
+		for _, id := range alike[word(s.Config.ID)] {
+			if id != s.Config.ID {
+				s.Source.Others = append(s.Source.Others, id)
+			}
+		}
+	}
 }
 
 // dryRun makes the sources of declared tools once, for what only they can find wrong.

@@ -200,7 +200,7 @@ url = "${UNSET_AND_NOT_NEEDED}"
 				Env: map[string]toolsource.Secret{"TOKEN": "${BIN}", "PLAIN": "a"}, Dir: "sub", Era: mcpclient.Era20251125, Trust: toolsource.TrustFull,
 				Silence: 10 * time.Second, Ceiling: 2 * time.Minute, Replay: true, Connect: 1500 * time.Millisecond, CloseBound: 3 * time.Second,
 				Keepalive: 30 * time.Second, IdleStop: time.Minute, MaxLifetime: time.Hour, MaxInFlight: 4, MaxTools: 5, MaxPages: 6, MaxMessage: 7000, Required: true,
-				Tools: map[string]mcpclient.ToolConfig{"read_file": {Limits: five, Replay: &no}, "half": {}}, Line: 2,
+				Tools: map[string]mcpclient.ToolConfig{"read_file": {Limits: five, Replay: &no}, "half": {}}, Line: 2, Secrets: []toolsource.Secret{"/opt"},
 			},
 			Source: mcpsource.Options{Allow: []string{"a*"}, Deny: []string{"b"}, Qualified: true, Lax: true, Overrides: map[string]mcpsource.Override{
 				"read_file": {W: &one, D: &zero, Examples: []toolsource.Example{{Intent: "i", Code: "c"}}, Docs: "d.md", Limits: five, Replay: &no},
@@ -208,7 +208,7 @@ url = "${UNSET_AND_NOT_NEEDED}"
 			}},
 		},
 		{
-			Config: mcpclient.ServerConfig{ID: "my server", URL: "https://h/mcp", Headers: map[string]toolsource.Secret{"Authorization": "Bearer ${BIN}"}, Era: mcpclient.Era20260728, Keepalive: -1, Line: 36},
+			Config: mcpclient.ServerConfig{ID: "my server", URL: "https://h/mcp", Secrets: []toolsource.Secret{"h"}, Headers: map[string]toolsource.Secret{"Authorization": "Bearer ${BIN}"}, Era: mcpclient.Era20260728, Keepalive: -1, Line: 36},
 			Source: mcpsource.Options{Allow: []string{"x", "y"}},
 		},
 		{

@@ -354,3 +354,36 @@ func TestConnectLimitOfAServer(t *testing.T) {
 		t.Error("the server's tools are not there")
 	}
 }
+
+// Tools of servers whose ids look alike as words have names of their own, whatever the order of the file.
+func TestQualifiedNamesOfServersAlike(t *testing.T) {
+	seen := map[string]string{}
+	ids := []string{"my server", "my_server", "my-server", "other"}
+	for turn := range 2 {
+		var text strings.Builder
+		for i := range ids {
+			id := ids[i]
+			if turn == 1 {
+				id = ids[len(ids)-1-i]
+			}
+			text.WriteString(server(t, fmt.Sprintf("%q", id), "names = 'qualified'", mcptest.Behaviour{}))
+		}
+		s := open(t, strings.ReplaceAll(text.String(), "[mcp_servers.\"other\"", "[mcp_servers.other"), nil)
+		if got := len(s.Shadowed()); got != 0 {
+			t.Errorf("%d names meet", got)
+		}
+		for _, sp := range s.Tools() {
+			if sp.Origin.Server == "" {
+				continue
+			}
+			if turn == 0 {
+				seen[sp.Name] = sp.Origin.Server
+			} else if seen[sp.Name] != sp.Origin.Server {
+				t.Errorf("%s was of %q and is of %q in another order", sp.Name, seen[sp.Name], sp.Origin.Server)
+			}
+		}
+	}
+	if seen["mcp__other__echo"] != "other" {
+		t.Errorf("%v: a server that is like no other has a plain name", seen)
+	}
+}

@@ -109,13 +109,22 @@ func (r *serverReader) connection(cfg *mcpclient.ServerConfig, on bool) {
 			r.Fail("transport", "want "+words(slices.Collect(maps.Keys(transports))), "unknown transport %q", t)
 		}
 	}
-	expand := func(v *tomldoc.Value, text string) string {
-		out, err := specdoc.Expand(text, r.lookup)
-		if err != nil && on {
-			r.FailAt(v, "set it, or write ${NAME:-default}; the server is off", "%v", err)
+	expanding := func(lookup specdoc.Lookup) func(*tomldoc.Value, string) string {
+		return func(v *tomldoc.Value, text string) string {
+			out, err := specdoc.Expand(text, lookup)
+			if err != nil && on {
+				r.FailAt(v, "set it, or write ${NAME:-default}; the server is off", "%v", err)
+			}
+			return out
 		}
-		return out
 	}
+	expand := expanding(func(name string) (string, bool) {
+		value, ok := r.lookup(name)
+		if ok && value != "" {
+			cfg.Secrets = append(cfg.Secrets, toolsource.Secret(value))
+		}
+		return value, ok
+	})
 	cfg.Command = expand(r.Get("command"), r.Str("command"))
 	if args := r.Strs("args"); args != nil {
 		cfg.Args = make([]string, 0, len(args))
@@ -126,9 +135,10 @@ func (r *serverReader) connection(cfg *mcpclient.ServerConfig, on bool) {
 		}
 	}
 	cfg.URL = expand(r.Get("url"), r.Str("url"))
-	cfg.Dir = r.Str("cwd")
-	cfg.Env = r.secrets("env", expand)
-	cfg.Headers = r.secrets("headers", expand)
+	cfg.Dir = expand(r.Get("cwd"), r.Str("cwd"))
+	cfg.AllowEnv = r.Strs("allow_env")
+	cfg.Env = r.secrets("env", expanding(r.lookup))
+	cfg.Headers = r.secrets("headers", expanding(r.lookup))
 	cfg.NoSSEFallback = !r.Bool("sse_fallback", true)
 	r.tls(cfg, expand)
 }

@@ -47,7 +47,7 @@ tls = { verify = false }
 	}
 	want := []mcpclient.ServerConfig{
 		{ID: "a", Command: "x", Lazy: true, Serial: true, EraProbe: 2 * time.Second, Relist: time.Minute, Line: 2},
-		{ID: "b", URL: "https://h/mcp", NoSSEFallback: true, Relist: -1, Serial: true, TLS: mcpclient.TLSConfig{CAFile: "/etc/ca.pem", CertFile: "cert.pem", KeyFile: "key.pem"}, Line: 8},
+		{ID: "b", URL: "https://h/mcp", NoSSEFallback: true, Relist: -1, Serial: true, TLS: mcpclient.TLSConfig{CAFile: "/etc/ca.pem", CertFile: "cert.pem", KeyFile: "key.pem"}, Secrets: []toolsource.Secret{"/etc"}, Line: 8},
 		{ID: "c", URL: "https://h/mcp", TLS: mcpclient.TLSConfig{CAFile: "ca.pem", CertFile: "cert.pem", KeyFile: "key.pem"}, Line: 17},
 		{ID: "d", URL: "https://h/mcp", TLS: mcpclient.TLSConfig{Insecure: true}, Line: 23},
 		{ID: "e", URL: "unix:///run/s.sock#/mcp", Line: 26},

@@ -20,15 +20,28 @@ const rounds = 9
 // A bout is one thing that several lanes do in turns.
 type bout struct {
 	name  string
-	n     int           // operations of a lane in one round
+	n     int           // operations of a lane in one turn
+	turns int           // of each lane in a round; 0: one
+	warm  int           // operations before those that count, in a session of its own for each turn; 0: one session does all
 	apart time.Duration // least time between two rounds of a lane
 	lanes []lane
 }
 
-// A lane opens what it needs, which ends with the test, and gives what runs n operations.
+// A lane starts what it needs, which ends with the test, and gives what opens a session.
 type lane struct {
-	name string
-	open func(testing.TB) func(n int) error
+	name  string
+	start func(testing.TB) (open func() session)
+}
+
+type session struct {
+	run   func(n int) error
+	close func() // nil: there is nothing to close
+}
+
+func (s session) end() {
+	if s.close != nil {
+		s.close()
+	}
 }
 
 // figures are of one operation; cost sums up the rounds of a lane.
@@ -52,24 +65,41 @@ func (c *cost) median() figures {
 	}
 }
 
-// measure runs every lane of every bout once a round, so that whatever else the machine does meanwhile
-// meets them all alike, and gives the medians by bout and lane. A round before the first does not count.
+// measure runs every lane of every bout in each round, so that whatever else the machine does meanwhile meets
+// them all alike, and gives the medians by bout and lane. A round before the first does not count.
+//
+// A small call takes half as long when the system runs client and server on the same core as when it does not,
+// and it stays with what it once chose for a pair of processes. So small calls are measured in many short
+// turns, each in a session of its own.
 func measure(t testing.TB, bouts []bout) (map[string]map[string]figures, error) {
-	runs := make([][]func(int) error, len(bouts))
+	opens := make([][]func() session, len(bouts))
+	kept := make([][]session, len(bouts))
 	costs := make([][]cost, len(bouts))
 	last := make([]time.Time, len(bouts))
 	for i, b := range bouts {
 		costs[i] = make([]cost, len(b.lanes))
 		for _, l := range b.lanes {
-			runs[i] = append(runs[i], l.open(t))
+			open := l.start(t)
+			opens[i] = append(opens[i], open)
+			if b.warm == 0 {
+				s := open()
+				t.Cleanup(s.end)
+				kept[i] = append(kept[i], s)
+			}
 		}
 	}
 	for round := -1; round < rounds; round++ {
 		for i, b := range bouts {
 			time.Sleep(time.Until(last[i].Add(b.apart)))
-			for k := range b.lanes {
-				k = (k + round + 1) % len(b.lanes)
-				f, err := once(runs[i][k], b.n)
+			for turn := range max(b.turns, 1) * len(b.lanes) {
+				k := (turn + round + 1) % len(b.lanes)
+				var f figures
+				var err error
+				if b.warm == 0 {
+					f, err = once(kept[i][k].run, 0, b.n)
+				} else {
+					f, err = inNewSession(opens[i][k], b.warm, b.n)
+				}
 				if err != nil {
 					return nil, fmt.Errorf("%s, %s: %w", b.name, b.lanes[k].name, err)
 				}
@@ -90,9 +120,20 @@ func measure(t testing.TB, bouts []bout) (map[string]map[string]figures, error) 
 	return out, nil
 }
 
-// once measures n operations of this process alone: its servers are others.
-func once(run func(n int) error, n int) (figures, error) {
+func inNewSession(open func() session, warm, n int) (figures, error) {
+	s := open()
+	defer s.end()
+	return once(s.run, warm, n)
+}
+
+// once measures n operations of this process alone, after warm others: its servers are processes of their own.
+func once(run func(n int) error, warm, n int) (figures, error) {
 	runtime.GC()
+	if warm > 0 {
+		if err := run(warm); err != nil {
+			return figures{}, err
+		}
+	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	begin := time.Now()
@@ -196,8 +237,8 @@ func function(_ context.Context, args map[string]any) (toolsource.Result, error)
 
 // functionBout is a Go function, alone and as a tool.
 func functionBout() bout {
-	tool := func(bounded bool) func(testing.TB) func(int) error {
-		return func(t testing.TB) func(int) error {
+	tool := func(bounded bool) func(testing.TB) func() session {
+		return func(t testing.TB) func() session {
 			tb := toolsource.NewToolbox(nil)
 			t.Cleanup(func() { _ = tb.Close() })
 			if err := tb.Add(context.Background(), toolsource.Layer{Source: functions{bounded}}); err != nil {
@@ -207,11 +248,11 @@ func functionBout() bout {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return repeat(call)
+			return func() session { return session{run: repeat(call)} }
 		}
 	}
 	return bout{name: goFunction, n: 20000, lanes: []lane{
-		{"function", func(testing.TB) func(int) error { return repeat(function) }},
+		{"function", func(testing.TB) func() session { return func() session { return session{run: repeat(function)} } }},
 		{"bounded", tool(true)},
 		{"tool", tool(false)},
 	}}

@@ -39,12 +39,19 @@ func (c *command) call(ctx context.Context) error {
 	}
 	opening, cancel := c.opening(ctx)
 	set, err := c.open(opening)
+	late := opening.Err() != nil // some source may not have listed its tools yet
 	cancel()
 	if err != nil {
 		return err
 	}
 	defer set.Close()
 	res, err := set.Call(ctx, name, args)
+	if late && errors.Is(err, toolsource.ErrUnknownTool) {
+		return &toolsource.CallError{
+			Tool: name, Phase: "resolve", Kind: toolsource.KindTimeout, Remedy: "give it longer with --timeout; toolbox doctor says what is slow",
+			Err: errors.New("no source that has answered in time has it, and some have not answered"),
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -332,7 +332,7 @@ func lines(text string) []string {
 	all := strings.Split(text, "\n")
 	all = all[max(len(all)-lastLines, 0):]
 	for i, l := range all {
-		all[i] = strings.TrimRight(clean(l), " ")
+		all[i] = strings.TrimRight(l, " \r")
 	}
 	return all
 }

@@ -33,7 +33,8 @@ func web(t *testing.T, id string, b mcptest.Behaviour) string {
 	return fmt.Sprintf("[mcp_servers.%s]\nurl = '%s?key=planted-in-url'\nconnect_timeout = '2s'\n", id, at.URL)
 }
 
-// TestDoctorOfServers has a server for each phase in which one can fail.
+// TestDoctorOfServers has a server for each phase in which one can fail. The one that hangs is asked for one
+// revision only, so that it is not started afresh and has all of its limit to write to its standard error.
 func TestDoctorOfServers(t *testing.T) {
 	three := 3
 	config := configuration(t, `
@@ -53,7 +54,7 @@ args = ["${TOOLBOX_TEST_UNSET}"]
 command = "cat"
 enabled = false
 `+child(t, "good", `args = ["--token=planted-in-args"]`, mcptest.Behaviour{})+
-		child(t, "silent", `connect_timeout = "600ms"`, mcptest.Behaviour{SilentInit: true, Stderr: "waiting for a licence\n"})+
+		child(t, "silent", "connect_timeout = '2s'\nprotocol = '2025-11-25'", mcptest.Behaviour{SilentInit: true, Stderr: "waiting for a licence\n"})+
 		child(t, "exits", "", mcptest.Behaviour{Stderr: "no database\n\x1b[2Jcannot go on\n", Exit: &three})+
 		child(t, "mute", `connect_timeout = "1s"`, mcptest.Behaviour{SilentList: true})+
 		child(t, "old", "", mcptest.Behaviour{Only: "2020-01-01"})+
@@ -72,7 +73,7 @@ enabled = false
 		{"mcp:unset", isNote, "", "its entry is wrong", ""},
 		{"mcp_servers.unset.args[0]", isError, "", "TOOLBOX_TEST_UNSET is not set", "set it"},
 		{"mcp:off", isNote, "", "switched off", ""},
-		{"mcp:silent", isError, "initialize", "no answer to initialize within 600ms", "is it an MCP server"},
+		{"mcp:silent", isError, "initialize", "no answer to initialize within 2s", "is it an MCP server"},
 		{"mcp:exits", isError, "initialize", "exited with code 3", "run its command by hand"},
 		{"mcp:mute", isError, "tools/list", "no answer to tools/list within 1s", "raise the connect limit"},
 		{"mcp:old", isError, "era", "protocol version", "update the server"},
@@ -116,7 +117,7 @@ enabled = false
 // TestDoctorIsBounded: a server that hangs costs --timeout, not its own limit, and a healthy one beside it is
 // told nevertheless.
 func TestDoctorIsBounded(t *testing.T) {
-	config := configuration(t, child(t, "silent", "", mcptest.Behaviour{SilentInit: true, Stderr: "waiting\n"})+child(t, "good", "", mcptest.Behaviour{}))
+	config := configuration(t, child(t, "silent", "", mcptest.Behaviour{SilentInit: true, Stderr: "waiting\n"})+web(t, "good", mcptest.Behaviour{}))
 	var x examination
 	started := time.Now()
 	document(t, 3, &x, "doctor", "--config", config, "--timeout", "1500ms")

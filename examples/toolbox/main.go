@@ -47,6 +47,7 @@ type command struct {
 	trustStore string
 	forget     bool
 	format     string
+	provider   string
 	write      string
 	force      bool
 

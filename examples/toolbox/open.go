@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -92,12 +91,7 @@ func (c *command) open(ctx context.Context) (*sources.Set, error) {
 		return nil, err
 	}
 	for _, p := range set.Problems {
-		var problem *sources.Problem
-		text := strings.TrimPrefix(p.Error(), "toolsource: ")
-		if errors.As(p, &problem) && problem.Severity == sources.SeverityWarning {
-			text = "warning: " + text
-		}
-		c.complain(text)
+		c.complain(strings.TrimPrefix(p.Error(), "toolsource: "))
 	}
 	for _, r := range cfg.Reports {
 		if r.Action == hostconfig.Refused && lost(cfg, r) {

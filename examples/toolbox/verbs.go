@@ -8,6 +8,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/toolsource/toolsource/sources/toolschema"
 )
 
 // A verb is one command of the program.
@@ -38,6 +40,11 @@ func verbs() []verb {
 		{name: "doctor", short: "what is wrong, where, and what to do", flags: opens, run: (*command).doctor,
 			about:   "Starts everything and says of each problem, each field of other programs' files that was refused or rewritten, and each source what is the matter. A server that hangs costs its own limit, or --timeout. Exit status: 0 nothing is wrong, or there are only warnings; 3 something is wrong.",
 			example: "toolbox doctor --timeout 10s"},
+		{name: "schema", args: "[NAME...]", short: "tools as a model API takes them, and what was rewritten", most: -1, run: (*command).schema,
+			flags:   append([]string{"provider"}, opens...),
+			about:   "Prints the tools, all of them or those named, as the API takes them in a request, on standard output, and on standard error a line for each thing that had to be rewritten and each tool that the API would refuse. --json gives both in one document.",
+			rest:    func() string { return "PROVIDER is one of " + providerNames(toolschema.Providers()) + "." },
+			example: "toolbox schema --provider openai-strict read_file"},
 		{name: "import", args: "FILE", short: "read another program's file of MCP servers", most: 1, run: (*command).importFile,
 			flags:   []string{"format", "json", "write", "force"},
 			about:   "Prints the servers of the file and what became of its fields. Nothing is started, and variables are not expanded. FILE is - for standard input. Without --format, whose file it is shows in its name and content.",
@@ -61,6 +68,7 @@ var flagText = map[string][2]string{
 	"trust-store":      {"F", "where agreements are kept; without it, in the user's configuration folder"},
 	"forget":           {"", "take the agreement to FILE back"},
 	"format":           {"X", "whose file it is"},
+	"provider":         {"PROVIDER", "whose API"},
 	"write":            {"F", "write the servers into a new configuration, readable by its owner only"},
 	"force":            {"", "let --write replace a file"},
 }
@@ -168,6 +176,7 @@ func (c *command) parse(args []string) (verb, error) {
 	fs.StringVar(&c.trustStore, "trust-store", "", "")
 	fs.BoolVar(&c.forget, "forget", false, "")
 	fs.StringVar(&c.format, "format", "", "")
+	fs.StringVar(&c.provider, "provider", "", "")
 	fs.StringVar(&c.write, "write", "", "")
 	fs.BoolVar(&c.force, "force", false, "")
 	var words []string

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/toolsource/toolsource"
+	"github.com/toolsource/toolsource/mcpclient/mcptest"
 )
 
 // TestEveryVerbIsHelped: with all of its flags, an example of its own, and lines that fit.
@@ -66,5 +69,15 @@ func TestCallOnATerminal(t *testing.T) {
 	c := &command{out: &b, err: &b, config: config, screen: screen{terminal: true}, args: []string{"read_file", `{"path": "x.txt"}`}}
 	if err := c.call(t.Context()); err != nil || !strings.Contains(b.String(), "a [2Jb\n") || strings.Contains(b.String(), "\x1b") {
 		t.Errorf("on a terminal the answer is %q, %v", b.String(), err)
+	}
+}
+
+// TestCallOfAToolThatMayComeLater: whose source has not answered in time is not called unknown.
+func TestCallOfAToolThatMayComeLater(t *testing.T) {
+	config := configuration(t, child(t, "silent", "", mcptest.Behaviour{SilentInit: true}))
+	var f failure
+	document(t, 3, &f, "call", "--config", config, "--timeout", "400ms", "its_tool")
+	if f.Error.Kind != toolsource.KindTimeout || f.Error.MayHaveRun {
+		t.Errorf("got %+v", f.Error)
 	}
 }

@@ -29,6 +29,10 @@ var base = []string{
 	"USERPROFILE", "WINDIR",
 }
 
+// InBase reports whether a name is one of the base, in any case: its value says where something is, and is
+// no secret.
+func InBase(name string) bool { return slices.Contains(base, strings.ToUpper(name)) }
+
 // Of is the whole environment of a child, sorted, "NAME=value" each. What own declares wins. On Windows no
 // name is there twice, whatever its case; of own's spellings the last one in their order counts. Shell
 // functions are never passed on. lookup nil: os.LookupEnv.
@@ -62,10 +66,11 @@ func of(own map[string]toolsource.Secret, lookup func(string) (string, bool), wi
 
 // Value is the last setting of a name in an environment, whatever its case on Windows.
 func Value(env []string, name string) (value string, ok bool) {
-	return find(env, name, runtime.GOOS == "windows")
+	return ValueOn(env, name, runtime.GOOS == "windows")
 }
 
-func find(env []string, name string, windows bool) (value string, ok bool) {
+// ValueOn is Value as on Windows, or as elsewhere.
+func ValueOn(env []string, name string, windows bool) (value string, ok bool) {
 	for _, e := range env {
 		n, v, is := strings.Cut(e, "=")
 		if is && (n == name || windows && strings.EqualFold(n, name)) {

@@ -32,6 +32,10 @@ func TestOf(t *testing.T) {
 		{"names differ by case", env{"PATH": "/bin"}, map[string]toolsource.Secret{"Path": "/own"}, false, []string{"PATH=/bin", "Path=/own"}},
 		{"names do not differ by case on Windows", env{"PATH": `C:\a`, "SYSTEMROOT": `C:\W`}, map[string]toolsource.Secret{"Path": `C:\b`}, true, []string{`Path=C:\b`, `SYSTEMROOT=C:\W`}},
 		{"of two spellings one is there on Windows", nil, map[string]toolsource.Secret{"PATH": "1", "Path": "2", "path": "3"}, true, []string{"path=3"}},
+		{"where things are on Windows",
+			env{"APPDATA": "a", "COMSPEC": "c", "PATHEXT": ".EXE", "PROGRAMFILES(X86)": "p", "USERPROFILE": "u", "AZURE_CLIENT_SECRET": "x"},
+			nil, true, []string{"APPDATA=a", "COMSPEC=c", "PATHEXT=.EXE", "PROGRAMFILES(X86)=p", "USERPROFILE=u"}},
+		{"of two paths the configured one is there", env{"PATH": "base"}, map[string]toolsource.Secret{"Path": "own", "pathext": ".PY"}, true, []string{"Path=own", "pathext=.PY"}},
 		{"no shell functions", env{"PATH": "() { :; }; echo", "HOME": "/h"}, nil, false, []string{"HOME=/h"}},
 	} {
 		for range 5 { // maps have no order
@@ -46,6 +50,14 @@ func TestOf(t *testing.T) {
 	}
 }
 
+func TestInBase(t *testing.T) {
+	for name, want := range map[string]bool{"PATH": true, "Path": true, "XDG_DATA_HOME": true, "API_KEY": false, "": false} {
+		if got := InBase(name); got != want {
+			t.Errorf("%q: %v", name, got)
+		}
+	}
+}
+
 func TestValue(t *testing.T) {
 	list := []string{"PATH=1", "Path=2=3", "EMPTY=", "ODD"}
 	for _, tt := range []struct {
@@ -57,7 +69,7 @@ func TestValue(t *testing.T) {
 		{"PATH", false, "1", true}, {"PATH", true, "2=3", true}, {"Path", false, "2=3", true},
 		{"EMPTY", false, "", true}, {"ODD", false, "", false}, {"NONE", true, "", false},
 	} {
-		if got, ok := find(list, tt.name, tt.windows); got != tt.want || ok != tt.ok {
+		if got, ok := ValueOn(list, tt.name, tt.windows); got != tt.want || ok != tt.ok {
 			t.Errorf("%s, windows %v: %q %v", tt.name, tt.windows, got, ok)
 		}
 	}

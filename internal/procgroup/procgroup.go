@@ -43,17 +43,19 @@ type Process struct {
 	Stdin  *os.File
 	Stdout *os.File
 
-	proc    *os.Process
+	child   child
 	stderr  *os.File
 	tail    tail
-	done    chan struct{} // closed once the direct child is reaped
-	drained chan struct{} // closed once standard error is at its end
+	done    event // the direct child is reaped
+	drained event // standard error is at its end
 
-	state *os.ProcessState // set before done is closed
-	err   error
+	code int // set before done, as is err
+	err  error
 
 	mu    sync.Mutex
-	empty bool // the group is known to be gone, so its number may belong to others
+	empty bool   // the group is known to be gone, so its number may belong to others
+	ended bool   // done has happened, and then will not be called any more
+	then  func() // called once it has; nil: nobody waits
 }
 
 // Start runs c. On an error nothing is left: no descriptor, no goroutine, no process.
@@ -79,33 +81,42 @@ func Start(c Cmd) (*Process, error) {
 	}
 	p := &Process{
 		Stdin: pipes[1], Stdout: pipes[2], stderr: pipes[4],
-		tail: tail{max: max}, done: make(chan struct{}), drained: make(chan struct{}),
+		tail: tail{max: max},
 	}
 	pinned := c.DieWithParent && dieWithParent(cmd.SysProcAttr)
-	started := make(chan error, 1)
-	go p.run(cmd, pinned, started)
-	if err := <-started; err != nil {
+	var start launch
+	start.Add(1)
+	go p.run(cmd, pinned, &start)
+	start.Wait()
+	if start.err != nil {
 		closeAll(pipes[:]...)
-		return nil, startError(c, err)
+		return nil, startError(c, start.err)
 	}
 	closeAll(pipes[0], pipes[3], pipes[5])
 	go p.drain()
 	return p, nil
 }
 
+// launch is over when the child runs, or cannot.
+type launch struct {
+	sync.WaitGroup
+	err error
+}
+
 // run starts the child and waits for it. The system takes the end of the thread that started a child for
 // the end of its parent: so one that is to die with its parent has its thread pinned until it is reaped.
-func (p *Process) run(cmd *exec.Cmd, pinned bool, started chan<- error) {
+func (p *Process) run(cmd *exec.Cmd, pinned bool, start *launch) {
 	if pinned {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 	}
-	err := cmd.Start()
-	p.proc = cmd.Process
-	started <- err
-	if err == nil {
-		p.wait(cmd)
+	if start.err = cmd.Start(); start.err != nil {
+		start.Done()
+		return
 	}
+	p.child = childOf(cmd.Process) // cmd itself is of no more use: its pipes are files, which need no copying
+	start.Done()
+	p.wait()
 }
 
 // startError names the folder where that is what is missing: the system reports both alike.
@@ -128,64 +139,71 @@ func closeAll(files ...*os.File) {
 	}
 }
 
-func (p *Process) wait(cmd *exec.Cmd) {
-	p.err = cmd.Wait()
-	p.state = cmd.ProcessState
+func (p *Process) wait() {
+	p.code, p.err = p.child.wait()
 	p.groupGone()
-	close(p.done)
-}
-
-func (p *Process) drain() {
-	defer close(p.drained)
-	buf := make([]byte, 1024)
-	for {
-		n, err := p.stderr.Read(buf)
-		p.tail.add(buf[:n])
-		if err != nil {
-			return
-		}
+	p.done.happen()
+	p.mu.Lock()
+	p.ended = true
+	then := p.then
+	p.mu.Unlock()
+	if then != nil {
+		then()
 	}
 }
 
+// OnExit has f called once Done is closed, on a goroutine that is there anyway: f must not block. It is called
+// at once if Done is closed already. There is room for one.
+func (p *Process) OnExit(f func()) {
+	p.mu.Lock()
+	ended := p.ended
+	if !ended {
+		p.then = f
+	}
+	p.mu.Unlock()
+	if ended {
+		f()
+	}
+}
+
+func (p *Process) drain() {
+	defer p.drained.happen()
+	drainInto(&p.tail, p.stderr)
+}
+
 // PID is the child's process id, which is its group's as well.
-func (p *Process) PID() int { return p.proc.Pid }
+func (p *Process) PID() int { return p.child.pid() }
 
 // Done is closed when the direct child has been reaped, even if others still hold its pipes.
-func (p *Process) Done() <-chan struct{} { return p.done }
+func (p *Process) Done() <-chan struct{} { return p.done.done() }
 
 // Drained is closed when standard error is at its end, so that Stderr is complete.
-func (p *Process) Drained() <-chan struct{} { return p.drained }
+func (p *Process) Drained() <-chan struct{} { return p.drained.done() }
 
 // ExitCode is the child's exit code, -1 while it runs or if a signal ended it.
 func (p *Process) ExitCode() int {
-	select {
-	case <-p.done:
-		if p.state != nil {
-			return p.state.ExitCode()
-		}
-	default:
+	if p.done.has() {
+		return p.code
 	}
 	return -1
 }
 
 // Err is nil while the child runs and after exit code 0, else it says how the child ended.
 func (p *Process) Err() error {
-	select {
-	case <-p.done:
+	if p.done.has() {
 		return p.err
-	default:
-		return nil
 	}
+	return nil
 }
 
 // Stderr is the tail of standard error so far, as the child wrote it.
 func (p *Process) Stderr() string { return p.tail.String() }
 
 // Terminate asks every process of the group to end. On Windows it does nothing.
-func (p *Process) Terminate() { p.signal(terminate) }
+func (p *Process) Terminate() { p.signal(child.terminate) }
 
 // Kill ends every process of the group.
-func (p *Process) Kill() { p.signal(kill) }
+func (p *Process) Kill() { p.signal(child.kill) }
 
 // HangUp closes our ends of Stdin and Stdout without waiting, and frees whoever reads or writes them.
 func (p *Process) HangUp() {
@@ -193,11 +211,11 @@ func (p *Process) HangUp() {
 	unblock(p.Stdout)
 }
 
-func (p *Process) signal(send func(*os.Process)) {
+func (p *Process) signal(send func(child)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.empty {
-		send(p.proc)
+		send(p.child)
 	}
 }
 
@@ -207,7 +225,7 @@ func (p *Process) groupGone() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.empty {
-		p.empty = groupEmpty(p.proc.Pid)
+		p.empty = groupEmpty(p.PID())
 	}
 	return p.empty
 }
@@ -240,7 +258,7 @@ func (p *Process) Stop(ctx context.Context, bound time.Duration) error {
 }
 
 func (p *Process) awaitGroup(ctx context.Context, half, whole <-chan time.Time, bound time.Duration) error {
-	done, ended := p.done, ctx.Done()
+	done, ended := p.done.done(), ctx.Done()
 	poll := time.NewTicker(pollGroup)
 	defer poll.Stop()
 	reaped, killing := false, false
@@ -254,7 +272,7 @@ func (p *Process) awaitGroup(ctx context.Context, half, whole <-chan time.Time, 
 		case <-ended:
 			ended, killing = nil, true
 		case <-whole:
-			return fmt.Errorf("procgroup: process group %d is %w %v after it was told to end", p.proc.Pid, ErrStillRunning, bound)
+			return fmt.Errorf("procgroup: process group %d is %w %v after it was told to end", p.PID(), ErrStillRunning, bound)
 		}
 		if reaped && p.groupGone() {
 			return nil
@@ -269,7 +287,7 @@ func (p *Process) awaitStderr(whole <-chan time.Time) error {
 	rest := time.NewTimer(stderrRest)
 	defer rest.Stop()
 	select {
-	case <-p.drained:
+	case <-p.drained.done():
 		_ = p.stderr.Close()
 		return nil
 	case <-rest.C:
@@ -286,6 +304,6 @@ func (p *Process) awaitStderr(whole <-chan time.Time) error {
 // leaveStderr closes our end and waits for its reader, where closing frees it.
 func (p *Process) leaveStderr() {
 	if unblock(p.stderr) {
-		<-p.drained
+		<-p.drained.done()
 	}
 }

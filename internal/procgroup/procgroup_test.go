@@ -25,13 +25,13 @@ import (
 // The test binary is its own child: PROCGROUP_DO says what it does as one.
 func TestMain(m *testing.M) {
 	if do := os.Getenv("PROCGROUP_DO"); do != "" {
-		child(do)
+		serveAs(do)
 		return
 	}
 	goleak.VerifyTestMain(m)
 }
 
-func child(do string) {
+func serveAs(do string) {
 	switch do {
 	case "cat":
 		_, _ = io.Copy(os.Stdout, os.Stdin)
@@ -370,5 +370,35 @@ func TestLookPath(t *testing.T) {
 		if err != nil && tt.name != "" && !strings.Contains(err.Error(), filepath.Base(tt.name)) {
 			t.Errorf("%s: %v does not name the command", tt.why, err)
 		}
+	}
+}
+
+func TestOnExitIsCalledOnce(t *testing.T) {
+	p := start(t, "exit3")
+	calls := make(chan int, 2) // the exit code at each call
+	p.OnExit(func() { calls <- p.ExitCode() })
+	<-p.Done()
+	if code := <-calls; code != 3 {
+		t.Fatalf("called with exit code %d", code)
+	}
+	p.OnExit(func() { calls <- p.ExitCode() }) // it has ended by now, and has told so
+	if code := <-calls; code != 3 {
+		t.Fatalf("called late with exit code %d", code)
+	}
+	if err := p.Stop(t.Context(), time.Second); err != nil || len(calls) != 0 {
+		t.Fatal(err, len(calls))
+	}
+}
+
+func TestErrNamesTheSignal(t *testing.T) {
+	p := start(t, "stubborn")
+	line(t, p)
+	p.Kill()
+	<-p.Done()
+	if p.ExitCode() != -1 || p.Err() == nil || p.Err().Error() != "signal: killed" {
+		t.Errorf("%d, %v", p.ExitCode(), p.Err())
+	}
+	if err := p.Stop(t.Context(), time.Second); err != nil {
+		t.Error(err)
 	}
 }

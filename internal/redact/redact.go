@@ -2,7 +2,8 @@
 //
 // It finds a secret as it is and as JSON, a URL or a quoted Go string write it. Short values and everyday
 // words are left alone: without them a text could not be read, and they keep nothing secret. It cannot find
-// what was changed in another way, base64 for one.
+// what was changed in another way, base64 for one. Beside the secrets that it is told of it knows what
+// credentials usually look like, see Shaped.
 package redact
 
 import (
@@ -28,8 +29,8 @@ var everyday = []string{
 // Set is a set of secrets. The zero value and nil are empty. It does not change and may be used by several
 // goroutines at once.
 type Set struct {
-	forms   []form // the longer first
-	begins  [256]bool
+	forms   []form    // the longer first
+	begins  [4]uint64 // a bit for each byte that one begins with
 	longest int
 }
 
@@ -58,16 +59,19 @@ func Masked(masks map[string]string) *Set {
 			continue
 		}
 		quoted := strconv.Quote(v)
-		for _, text := range []string{v, url.QueryEscape(v), url.PathEscape(v), quoted[1 : len(quoted)-1], jsonText(v, true), jsonText(v, false)} {
+		for n, text := range []string{v, url.QueryEscape(v), url.PathEscape(v), quoted[1 : len(quoted)-1], jsonText(v, true), jsonText(v, false)} {
+			if n > 0 && text == v {
+				continue
+			}
 			s.forms = append(s.forms, form{text, m})
-			s.begins[text[0]] = true
+			s.begins[text[0]>>6] |= 1 << (text[0] & 63)
 			s.longest = max(s.longest, len(text))
 		}
 	}
 	slices.SortFunc(s.forms, func(a, b form) int {
 		return cmp.Or(len(b.text)-len(a.text), strings.Compare(a.text, b.text), strings.Compare(a.mask, b.mask))
 	})
-	s.forms = slices.CompactFunc(s.forms, func(a, b form) bool { return a.text == b.text })
+	s.forms = slices.Clip(slices.CompactFunc(s.forms, func(a, b form) bool { return a.text == b.text }))
 	return s
 }
 
@@ -100,7 +104,7 @@ func (s *Set) find(text string) []span {
 	}
 	var found []span
 	for i := 0; i < len(text); i++ {
-		if !s.begins[text[i]] {
+		if s.begins[text[i]>>6]>>(text[i]&63)&1 == 0 {
 			continue
 		}
 		for _, f := range s.forms {

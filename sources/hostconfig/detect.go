@@ -38,6 +38,12 @@ func syntaxes(d *dialect, name string, data []byte) []hostdoc.Syntax {
 
 func slashes(name string) string { return strings.ReplaceAll(name, `\`, "/") }
 
+// stem is the name of a file without its folder and its end.
+func stem(name string) string {
+	base := path.Base(slashes(name))
+	return strings.TrimSuffix(base, path.Ext(base))
+}
+
 // places are ends of paths that say the format; * stands for a part of a name. The first that fits counts.
 var places = []struct{ end, format string }{
 	{"claude_desktop_config.json", "claude-desktop"},
@@ -75,7 +81,7 @@ func detect(name string, doc *hostdoc.Doc) *dialect {
 			return looksFlat(root)
 		}
 		_, servers, _ := find(root, d)
-		return servers != nil || d.Name == "claude-code" && root.Get("projects") != nil
+		return servers != nil || d.isOne(root) || d.Name == "claude-code" && root.Get("projects") != nil
 	}
 	full := slashes(name)
 	for _, p := range places {

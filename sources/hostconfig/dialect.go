@@ -20,6 +20,7 @@ type dialect struct {
 	vars    hostvars.Notation // how variables are written; None: there are none
 	expands fields            // where they are
 
+	single   bool // a file may be one server, named after it
 	localEnv bool // the variables of a server with an address are for its own values
 
 	list   func(r *reader, n *hostdoc.Node)        // reads servers that stand in a list

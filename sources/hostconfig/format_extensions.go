@@ -14,7 +14,8 @@ const (
 // extensionFormats are the files of assistants that live in an editor.
 //
 // Cline: https://docs.cline.bot/mcp/adding-and-configuring-servers, and cline/cline#8484 for the spellings
-// of the transport. An address without a type is sse there, and ${env:NAME} is expanded: both from memory.
+// of the transport. An address without a type is sse: cline/cline src/services/mcp/schemas.ts. ${env:NAME} is
+// expanded: from memory.
 //
 // Roo Code: https://docs.roocode.com/features/mcp/using-mcp-in-roo and RooCodeInc/Roo-Code
 // src/services/mcp/McpHub.ts. An address needs a type; a command and an address are an error.

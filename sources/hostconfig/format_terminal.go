@@ -138,12 +138,17 @@ func opencodeTools(r *reader, root, _ *hostdoc.Node) {
 		return
 	}
 	on := make([][]string, len(r.entries))
-	match := prefixes(r.entries)
+	match, left := prefixes(r.entries), maxHits
 	for _, m := range tools.Last() {
 		if m.Value.Kind != hostdoc.Bool {
 			continue
 		}
-		for _, hit := range match(m.Name) {
+		hits := match(m.Name, left)
+		if left -= len(hits); left <= 0 {
+			r.denyAll(m.Line)
+			return
+		}
+		for _, hit := range hits {
 			e := &r.entries[hit.entry]
 			if m.Value.Text == "true" {
 				on[hit.entry] = append(on[hit.entry], hit.pattern)
@@ -156,6 +161,17 @@ func opencodeTools(r *reader, root, _ *hostdoc.Node) {
 	for i, list := range on {
 		r.entries[i].allowInstead(list)
 	}
+}
+
+// maxHits bounds how many patterns are kept for how many servers.
+const maxHits = 100_000
+
+// denyAll denies every tool, since there are too many patterns to say which.
+func (r *reader) denyAll(line int) {
+	for i := range r.entries {
+		r.entries[i].Allow, r.entries[i].Deny = nil, []string{"*"}
+	}
+	r.note(Note{Field: "tools", Action: Refused, Line: line, Reason: "too many patterns for too many servers; every tool of every server is denied", Remedy: "write fewer patterns"})
 }
 
 // allowInstead turns "all but these are off" into a list of tools allowed.
@@ -179,17 +195,21 @@ type hit struct {
 	pattern string // over the tools of the entry
 }
 
-// prefixes finds the servers that a pattern over names of tools is about.
-func prefixes(entries []Entry) func(pattern string) []hit {
+// prefixes finds the servers that a pattern over names of tools is about. In it * is any text and ? any
+// character. The name of a server alone means all its tools.
+func prefixes(entries []Entry) func(pattern string, most int) []hit {
 	byPrefix := make(map[string][]int, len(entries))
 	all := make([]string, len(entries))
 	for i, e := range entries {
 		all[i] = cleanName(e.ID) + "_"
 		byPrefix[all[i]] = append(byPrefix[all[i]], i)
 	}
-	return func(pattern string) []hit {
+	return func(pattern string, most int) []hit {
 		var hits []hit
-		literal, _, wild := strings.Cut(pattern, "*")
+		literal := pattern
+		if i := strings.IndexAny(pattern, "*?"); i >= 0 {
+			literal = pattern[:i]
+		}
 		for i := range literal {
 			if literal[i] != '_' {
 				continue
@@ -200,12 +220,19 @@ func prefixes(entries []Entry) func(pattern string) []hit {
 				}
 			}
 		}
-		if wild {
-			for n, p := range all {
-				if len(p) > len(literal) && strings.HasPrefix(p, literal) {
-					if rest, ok := within(pattern, p); ok {
-						hits = append(hits, hit{n, rest})
-					}
+		if literal == pattern {
+			for _, n := range byPrefix[pattern+"_"] {
+				hits = append(hits, hit{n, "*"})
+			}
+			return hits
+		}
+		for n, p := range all {
+			if len(hits) >= most {
+				break
+			}
+			if len(p) > len(literal) && strings.HasPrefix(p, literal) {
+				if rest, ok := within(pattern, p); ok {
+					hits = append(hits, hit{n, rest})
 				}
 			}
 		}
@@ -213,7 +240,7 @@ func prefixes(entries []Entry) func(pattern string) []hit {
 	}
 }
 
-// within takes a prefix off a pattern whose first * stands in the prefix. The * may also stand for what
+// within takes a prefix off a pattern whose first * or ? stands in the prefix. The * may also stand for what
 // follows the prefix.
 func within(pattern, prefix string) (string, bool) {
 	for i := 0; i < len(prefix); i++ {
@@ -222,11 +249,12 @@ func within(pattern, prefix string) (string, bool) {
 			return "", false
 		case pattern[i] == '*':
 			return pattern[i:], true
-		case pattern[i] != prefix[i]:
+		case pattern[i] != prefix[i] && pattern[i] != '?':
 			return "", false
 		}
 	}
-	return pattern[len(prefix):], true
+	rest := pattern[len(prefix):]
+	return rest, rest != ""
 }
 
 func cleanName(id string) string {

@@ -11,8 +11,9 @@ import (
 //
 // Continue: https://docs.continue.dev/customize/deep-dives/mcp and continuedev/continue
 // packages/config-yaml/src/schemas/mcp/index.ts; requestOptions.headers from discussion
-// continuedev/continue#8851. connectionTimeout is milliseconds, and the older JSON form below experimental
-// is read: both from memory.
+// continuedev/continue#8851. connectionTimeout is milliseconds; the older JSON form below experimental
+// is read, from memory; a file with one server from core/context/mcp/json/loadJsonMcpConfigs.ts, and that an
+// address without a type is tried both ways from core/context/mcp/MCPConnection.ts.
 //
 // goose: https://block.github.io/goose/docs/guides/config-files and block/goose
 // crates/goose/src/agents/extension.rs; the form with an inner config from
@@ -36,6 +37,7 @@ var yamlFormats = []*dialect{
 		vars:    hostvars.TemplateSecret | hostvars.TemplateInput,
 		expands: inAll,
 		list:    continueList,
+		single:  true,
 	},
 	{
 		Format: Format{

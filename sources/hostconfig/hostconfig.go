@@ -20,6 +20,8 @@
 //   - Numbers and booleans where text is wanted become their text and are reported; null counts as absent.
 //     Any other wrong type costs the field, or the server where it cannot be reached without it, or where
 //     the field narrows what may be called: a list of tools that cannot be read never means all of them.
+//   - A server that is disabled is kept and marked. disabled and enabled mean so in every format; one that
+//     cannot be read switches the server off. Its variables need not be set: do not resolve it.
 //   - Approvals, and whatever else a program trusts, are data: they raise no trust.
 //   - A command is one path or name and is never split; one that seems to hold a whole line is refused.
 //   - A leading ~ of a command, a working directory or a file of variables is the home directory, when the

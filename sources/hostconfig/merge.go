@@ -56,13 +56,18 @@ func (e *Entry) join(later Entry) []Note {
 		var lost bool
 		e.Allow, lost = intersect(e.Allow, later.Allow)
 		if lost {
-			tell("allow", "patterns that overlap in part cannot be joined and allow nothing; with")
+			tell("allow", "patterns that overlap in part, or are too many, cannot be joined and allow nothing; with")
 		} else if !slices.Equal(before, e.Allow) {
 			tell("allow", "narrows the tools of")
 		}
 	}
+	have := make(map[string]bool, len(e.Deny))
+	for _, p := range e.Deny {
+		have[p] = true
+	}
 	for _, p := range later.Deny {
-		if !slices.Contains(e.Deny, p) {
+		if !have[p] {
+			have[p] = true
 			e.Deny = append(e.Deny, p)
 			tell("deny", "denies "+quoted(p)+" of")
 		}
@@ -70,18 +75,18 @@ func (e *Entry) join(later Entry) []Note {
 	return notes
 }
 
+// maxCompared bounds how many pairs of patterns are looked at.
+const maxCompared = 1_000_000
+
 // intersect is what both lists allow; nil allows every tool. lost says that two patterns have names in
-// common that neither of them covers, which a list cannot say.
+// common that neither of them covers, which a list cannot say, or that there are too many to compare: then
+// only what stands in both lists is allowed.
 func intersect(a, b []string) (out []string, lost bool) {
 	if a == nil {
 		return append([]string{}, b...), false
 	}
 	out = []string{}
-	add := func(p string) {
-		if !slices.Contains(out, p) {
-			out = append(out, p)
-		}
-	}
+	added := map[string]bool{}
 	one := func(from, other []string) {
 		names := make(map[string]bool, len(other))
 		var patterns []string
@@ -91,10 +96,17 @@ func intersect(a, b []string) (out []string, lost bool) {
 				patterns = append(patterns, p)
 			}
 		}
+		if len(from)*len(patterns) > maxCompared {
+			patterns, lost = nil, true
+		}
 		for _, p := range from {
-			if names[p] || slices.ContainsFunc(patterns, func(o string) bool { return covers(o, p) }) {
-				add(p)
-			} else if strings.Contains(p, "*") && slices.ContainsFunc(patterns, func(o string) bool { return !covers(p, o) && overlap(p, o) }) {
+			switch {
+			case names[p] || slices.ContainsFunc(patterns, func(o string) bool { return covers(o, p) }):
+				if !added[p] {
+					added[p] = true
+					out = append(out, p)
+				}
+			case strings.Contains(p, "*") && slices.ContainsFunc(patterns, func(o string) bool { return !covers(p, o) && overlap(p, o) }):
 				lost = true
 			}
 		}

@@ -53,7 +53,7 @@ func TestMergePrecedence(t *testing.T) {
 
 // One way of reaching a server is one way in every notation.
 func TestMergeIdentical(t *testing.T) {
-	claude := parse(t, "/p/.mcp.json", `{"mcpServers":{"a":{"command":"x","args":["${V}"],"env":{"K":"${V:-d}"}},"h":{"type":"http","url":"http://h","headers":{"Authorization":"Bearer ${V}"}}}}`, nil)
+	claude := parse(t, "/p/.mcp.json", `{"mcpServers":{"a":{"command":"x","args":["${V}"],"env":{"K":"${V:-d}"}},"h":{"type":"http","url":"http://h","headers":{"Authorization":"Bearer ${V}"}},"e":{"command":"x","env":{"V":"${V}"}}}}`, nil)
 	for _, row := range []struct {
 		name, text, server string
 		same               bool
@@ -67,12 +67,13 @@ func TestMergeIdentical(t *testing.T) {
 		{"/p/.mcp.json", `{"mcpServers":{"h":{"type":"http","url":"http://h","headers":{"authorization":"Bearer ${V}"}}}}`, "h", true},
 		{"/p/.codex/config.toml", "[mcp_servers.h]\nurl='http://h'\nbearer_token_env_var='V'\n", "h", true},
 		{"/p/.codex/config.toml", "[mcp_servers.h]\nurl='http://h'\nhttp_headers={Authorization='Bearer ${V}'}\n", "h", false},
+		{"/p/.codex/config.toml", "[mcp_servers.e]\ncommand='x'\nenv_vars=['V']\n", "e", false}, // left out where it is not set
 		{"/p/.mcp.json", `{"mcpServers":{"h":{"type":"sse","url":"http://h","headers":{"Authorization":"Bearer ${V}"}}}}`, "h", false},
 		{"/p/.vscode/mcp.json", `{"servers":{"a":{"command":"x","args":["${env:V}"],"cwd":"sub"}}}`, "a", false},
 	} {
 		got, notes := Merge([]*File{claude, parse(t, row.name, row.text, nil)})
 		want := map[bool]string{true: Ignored, false: Refused}[row.same]
-		if len(got) != 2 || len(notes) != 1 || notes[0].Server != row.server || notes[0].Action != want || notes[0].File != row.name {
+		if len(got) != 3 || len(notes) != 1 || notes[0].Server != row.server || notes[0].Action != want || notes[0].File != row.name {
 			t.Errorf("%s %s:\n%s", row.name, row.text, lines(notes))
 		}
 	}
@@ -114,6 +115,12 @@ func TestMergeLists(t *testing.T) {
 	if !strings.Contains(lines(notes), "overlap") {
 		t.Error(lines(notes))
 	}
+	own := scope(t, "f0", `"s":{"command":"x","args":["a"],"env":{"K":"v"}}`)
+	merged, _ := Merge([]*File{own})
+	merged[0].Env["K"], merged[0].Args[0] = "changed", "changed"
+	if own.Entries[0].Env["K"].Reveal() != "v" || own.Entries[0].Args[0] != "a" {
+		t.Error("a merged entry shares memory with its file")
+	}
 	if got, notes := Merge(nil); got != nil || notes != nil {
 		t.Error(got, notes)
 	}
@@ -140,5 +147,21 @@ func TestMergeShowsNoValue(t *testing.T) {
 	got, notes := Merge([]*File{a, b})
 	if all := lines(notes) + fmt.Sprintf("%v %+v %#v", got, got, got); strings.Contains(all, planted) {
 		t.Error(all)
+	}
+}
+
+// Many patterns are not compared pair by pair: what both lists have is allowed, and the rest is not.
+func TestMergeOfManyPatterns(t *testing.T) {
+	many := func(name string) []string {
+		out := []string{"both", "both_*"}
+		for i := range 20_000 {
+			out = append(out, fmt.Sprintf("%s%d*", name, i))
+		}
+		return out
+	}
+	a, b := Entry{ID: "s", Allow: many("a"), Deny: many("x")}, Entry{ID: "s", Allow: many("b"), Deny: many("y")}
+	merged, notes := Merge([]*File{{Entries: []Entry{a}}, {Entries: []Entry{b}}})
+	if !slices.Equal(merged[0].Allow, []string{"both", "both_*"}) || len(merged[0].Deny) != 40_002 || !strings.Contains(lines(notes), "too many") {
+		t.Error(merged[0].Allow, len(merged[0].Deny))
 	}
 }

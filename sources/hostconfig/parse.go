@@ -147,6 +147,10 @@ func (r *reader) all(d *dialect, doc *hostdoc.Doc) error {
 	projects := d.Name == "claude-code" && root.Get("projects") != nil
 	switch {
 	case servers == nil && projects:
+	case servers == nil && d.isOne(root):
+		if e, ok := r.read(d, stem(r.file.Name), root.Line, root); ok {
+			r.entries = append(r.entries, e)
+		}
 	case servers == nil && len(root.Members) == 0 && root.Kind == hostdoc.Map:
 		r.note(Note{Action: Ignored, Reason: "is empty; there are no servers"})
 	case servers == nil:
@@ -167,6 +171,11 @@ func (r *reader) all(d *dialect, doc *hostdoc.Doc) error {
 	return nil
 }
 
+// isOne says whether a file is one server.
+func (d *dialect) isOne(root *hostdoc.Node) bool {
+	return d.single && (root.Get("command") != nil || root.Get("url") != nil)
+}
+
 // shareInputs tells the entries what may be asked for.
 func (r *reader) shareInputs() {
 	if len(r.file.Inputs) == 0 {
@@ -184,9 +193,9 @@ func (r *reader) shareInputs() {
 // without reports a file that has no servers of its format.
 func (r *reader) without(d *dialect, root *hostdoc.Node) error {
 	want := make([]string, 0, len(d.roots))
-	for _, path := range d.roots {
-		if len(path) > 0 {
-			want = append(want, quoted(strings.Join(path, ".")))
+	for _, keys := range d.roots {
+		if len(keys) > 0 {
+			want = append(want, quoted(strings.Join(keys, ".")))
 		}
 	}
 	reason, hint := "has no map of servers", "want "+strings.Join(want, " or ")
@@ -206,9 +215,9 @@ func (r *reader) without(d *dialect, root *hostdoc.Node) error {
 func nearRoot(root *hostdoc.Node) string {
 	var known []string
 	for _, d := range dialects {
-		for _, path := range d.roots {
-			if len(path) == 1 {
-				known = append(known, path[0])
+		for _, keys := range d.roots {
+			if len(keys) == 1 {
+				known = append(known, keys[0])
 			}
 		}
 	}
@@ -240,13 +249,13 @@ func (r *reader) servers(n *hostdoc.Node) {
 
 // find is the node that holds the servers of a dialect, the map that it stands in, and its path.
 func find(root *hostdoc.Node, d *dialect) (at, servers *hostdoc.Node, field string) {
-	for _, path := range d.roots {
+	for _, keys := range d.roots {
 		at, servers = root, root
-		for _, key := range path {
+		for _, key := range keys {
 			at, servers = servers, servers.Get(key)
 		}
 		if servers != nil {
-			return at, servers, strings.Join(path, ".")
+			return at, servers, strings.Join(keys, ".")
 		}
 	}
 	return root, nil, ""

@@ -272,18 +272,18 @@ func isAbs(p string) bool {
 		len(p) > 2 && p[1] == ':' && (p[2] == '\\' || p[2] == '/')
 }
 
-// readSmall reads a regular file of at most 1 MiB.
+// readSmall reads a regular file of at most 1 MiB. It looks before it opens: that of a pipe waits for a writer.
 func readSmall(path string) ([]byte, error) {
+	if st, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if !st.Mode().IsRegular() {
+		return nil, errors.New("is not a regular file")
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if st, err := f.Stat(); err != nil {
-		return nil, err
-	} else if !st.Mode().IsRegular() {
-		return nil, errors.New("is not a regular file")
-	}
 	data, err := io.ReadAll(io.LimitReader(f, maxValueFile+1))
 	if err == nil && len(data) > maxValueFile {
 		err = errors.New("is larger than 1 MiB")

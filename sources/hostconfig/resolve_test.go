@@ -175,8 +175,8 @@ func TestMCPHostVariables(t *testing.T) {
 	if e, _ := resolve(t, entry(t, f, "remote"), o); e.Headers["Authorization"].Reveal() != "Bearer tok" {
 		t.Error(e.Headers["Authorization"].Reveal())
 	}
-	plain := parse(t, ".mcphost.yml", "mcpServers:\n  a: { command: x, args: ['${DEMO_TOKEN}'] }\n", nil)
-	if e, _ := resolve(t, entry(t, plain, "a"), o); e.Args[0] != "${DEMO_TOKEN}" {
+	plain := parse(t, ".mcphost.yml", "mcpServers:\n  a: { command: x, args: ['${DEMO_TOKEN}', '${DEMO_TOKEN}${env://DEMO_TOKEN}${X'] }\n", nil)
+	if e, _ := resolve(t, entry(t, plain, "a"), o); e.Args[0] != "${DEMO_TOKEN}" || e.Args[1] != "${DEMO_TOKEN}tok${X" {
 		t.Error(e.Args)
 	}
 }

@@ -43,6 +43,7 @@ func TestWrongValues(t *testing.T) {
 		{`"command": "x", "env": {"A": {"b":` + p + `}}`, "env.A", Refused, true, "costs the element"},
 		{`"command": "x", "env": {"A=B": ` + p + `}`, "env.A=B", Refused, true, "no name"},
 		{`"command": "x", "env": {"A": 1, "A": 2}`, "env.A", Ignored, true, "a key twice"},
+		{`"command": "x", "env": {"A ": ` + p + `}`, "env.A ", Taken, true, "white space in a name"},
 		{`"command": "x", "command": "y"`, "command", Ignored, true, "a key twice"},
 		{`"command": "x", "cwd": 3`, "cwd", Rewritten, true, "its text"},
 		{`"command": "x", "cwd": []`, "cwd", Refused, false, "would run elsewhere"},
@@ -61,6 +62,7 @@ func TestWrongValues(t *testing.T) {
 		{`"type": 5, "command": "x"`, "type", Refused, false, "no word"},
 		{`"type": "stdio", "url": "http://h"`, "", Refused, false, "no command"},
 		{`"type": "http", "command": "x"`, "", Refused, false, "no address"},
+		{`"type": "stdio", "command": "x", "url": "http://` + planted + `", "headers": {"A":"b"}`, "url", Ignored, true, "of the other transport"},
 		{`"type": "http", "transport": "sse", "url": "http://h"`, "transport", Ignored, true, "the first word wins"},
 		{`"command": "x", "enabledTools": {"a":` + p + `}`, "enabledTools", Refused, false, "would allow every tool"},
 		{`"command": "x", "disabledTools": 7`, "disabledTools", Refused, false, "would deny nothing"},
@@ -78,6 +80,11 @@ func TestWrongValues(t *testing.T) {
 			t.Errorf("%s (%s): kept %v\n%s", row.in, row.why, kept, report(f))
 		}
 		mustNote(t, f, "a", row.field, row.action)
+		for _, e := range f.Entries {
+			if (e.Transport == TransportStdio) != (e.URL == "" && e.Headers == nil) || (e.Transport == TransportStdio) != (e.Command != "") {
+				t.Errorf("%s: %+v", row.in, plainly(e))
+			}
+		}
 		if all := report(f) + fmt.Sprintf("%v %+v %#v %s", f.Entries, f.Entries, f, *f); strings.Contains(all, planted) {
 			t.Errorf("%s shows: %s", row.in, all)
 		}
@@ -255,15 +262,18 @@ func TestFormats(t *testing.T) {
 func TestOpencodePatterns(t *testing.T) {
 	servers := `"mcp":{"db":{"type":"local","command":["x"]},"my server":{"type":"local","command":["x"]},"db_two":{"type":"local","command":["x"]}}`
 	for tools, want := range map[string]map[string][]string{
-		`{"db_*":false}`:                     {"db": {"*"}, "db_two": {"*"}}, // db_two_x is a name of both
-		`{"db_drop":false}`:                  {"db": {"drop"}},
-		`{"my_server_*":false}`:              {"my server": {"*"}},
-		`{"*":false}`:                        {"db": {"*"}, "my server": {"*"}, "db_two": {"*"}},
-		`{"my*":false}`:                      {"my server": {"*"}},
-		`{"*_drop":false}`:                   {"db": {"*_drop"}, "my server": {"*_drop"}, "db_two": {"*_drop"}},
-		`{"bash":false,"other_*":false}`:     {},
-		`{"db_drop":true}`:                   {},
-		`{"db":false,"db_":false,"db_*": 3}`: {},
+		`{"db_*":false}`:                 {"db": {"*"}, "db_two": {"*"}}, // db_two_x is a name of both
+		`{"db_drop":false}`:              {"db": {"drop"}},
+		`{"my_server_*":false}`:          {"my server": {"*"}},
+		`{"*":false}`:                    {"db": {"*"}, "my server": {"*"}, "db_two": {"*"}},
+		`{"my*":false}`:                  {"my server": {"*"}},
+		`{"*_drop":false}`:               {"db": {"*_drop"}, "my server": {"*_drop"}, "db_two": {"*_drop"}},
+		`{"bash":false,"other_*":false}`: {},
+		`{"db_drop":true}`:               {},
+		`{"db_":false,"db_*": 3}`:        {},
+		`{"db":false}`:                   {"db": {"*"}},
+		`{"d?_drop":false}`:              {"db": {"drop"}},
+		`{"db_dr?p":false}`:              {"db": {"dr?p"}},
 	} {
 		f := parse(t, "opencode.json", `{`+servers+`,"tools":`+tools+`}`, nil)
 		got := map[string][]string{}
@@ -368,4 +378,47 @@ func TestClaudeProjects(t *testing.T) {
 			t.Errorf("%s: %s", workspace, d)
 		}
 	}
+}
+
+// A list of tools that is empty allows nothing, but in goose, which writes one for all.
+func TestEmptyLists(t *testing.T) {
+	goose := parse(t, "goose/config.yaml", "extensions:\n  a: { type: stdio, cmd: x, args: [], available_tools: [] }\n", nil)
+	if e := entry(t, goose, "a"); e.Allow != nil {
+		t.Errorf("%#v", e.Allow)
+	}
+	for format, text := range map[string]string{
+		"gemini": `{"mcpServers":{"a":{"command":"x","includeTools":[]}}}`, "mcphost": `{"mcpServers":{"a":{"command":"x","allowedTools":[]}}}`,
+	} {
+		if e := entry(t, parse(t, "x.json", text, &Options{Format: format}), "a"); e.Allow == nil || len(e.Allow) != 0 {
+			t.Errorf("%s: %#v", format, e.Allow)
+		}
+	}
+}
+
+// Continue takes a file with one server, which is named after the file.
+func TestContinueSingleServer(t *testing.T) {
+	f := parse(t, "/p/.continue/mcpServers/notes.json", `{"command":"x","args":["a"]}`, nil)
+	if e := entry(t, f, "notes"); f.Format != "continue" || e.Command != "x" {
+		t.Error(f.Format, e.Command)
+	}
+	f = parse(t, "/p/.continue/mcpServers/many.json", `{"mcpServers":{"a":{"type":"http","url":"http://h"}}}`, nil)
+	if e := entry(t, f, "a"); f.Format != "continue" || e.Transport != TransportHTTP {
+		t.Error(f.Format, e.Transport)
+	}
+}
+
+// Patterns times servers are bounded: beyond it nothing is allowed, rather than something not denied.
+func TestManyOpencodePatterns(t *testing.T) {
+	var servers, tools []string
+	for i := range 400 {
+		servers = append(servers, fmt.Sprintf(`"s%d":{"type":"local","command":["x"]}`, i))
+		tools = append(tools, fmt.Sprintf(`"*%d":false`, i))
+	}
+	f := parse(t, "opencode.json", `{"mcp":{`+strings.Join(servers, ",")+`},"tools":{`+strings.Join(tools, ",")+`}}`, nil)
+	for _, e := range f.Entries {
+		if !slices.Equal(e.Deny, []string{"*"}) || e.Allow != nil {
+			t.Fatal(e.Deny, e.Allow)
+		}
+	}
+	mustNote(t, f, "", "tools", Refused, "too many")
 }

@@ -4,10 +4,10 @@ package hostconfig
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // Ten times the servers take at most fifteen times as long, in every shape of file.
@@ -19,7 +19,9 @@ func TestTimeGrowsWithTheServers(t *testing.T) {
 		{"json", "mcp.json", `{"mcpServers":{`, `}}`, ",", func(i int) string {
 			return fmt.Sprintf("\n\"s%d\":{\"command\":\"npx\",\"args\":[\"-y\",\"x%d\"],\"env\":{\"A\":\"${env:X}\",\"N\":%d},\"zzz\":1}", i, i, i)
 		}},
-		{"one id", "mcp.json", `{"mcpServers":{`, `}}`, ",", func(i int) string { return fmt.Sprintf("\n\"s\":{\"command\":\"c%d\"}", i) }},
+		{"each id twice", "mcp.json", `{"mcpServers":{`, `}}`, ",", func(i int) string {
+			return fmt.Sprintf("\n\"s%d\":{\"command\":\"c%d\",\"args\":[\"a\"],\"args\":[\"b\"]}", i/2, i)
+		}},
 		{"toml", "config.toml", "", "", "\n", func(i int) string {
 			return fmt.Sprintf("[mcp_servers.s%d]\nurl = 'http://h/%d'\nbearer_token_env_var = 'X'\n", i, i)
 		}},
@@ -43,27 +45,22 @@ func TestTimeGrowsWithTheServers(t *testing.T) {
 				return []byte(s.head + strings.Join(servers, s.between) + tail)
 			}
 			small, large := text(1000), text(10000)
-			took := func(data []byte) time.Duration {
+			took := func(data []byte, times int) float64 {
+				runtime.GC() // what others left is not this one's
 				start := cpuTime()
-				f, err := Parse(s.file, data, nil)
-				if err != nil {
-					t.Fatal(err)
+				for range times {
+					f, err := Parse(s.file, data, nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					merged, _ := Merge([]*File{f, f})
+					WriteTOML(merged)
 				}
-				merged, _ := Merge([]*File{f, f})
-				WriteTOML(merged)
-				return cpuTime() - start
+				return float64(cpuTime()-start) / float64(times)
 			}
 			var ratios []float64
 			for range 3 { // side by side, in time of the processor, so that others do not count
-				var a time.Duration
-				for range 3 {
-					a += took(small)
-				}
-				b := took(large)
-				for range 3 {
-					a += took(small)
-				}
-				ratios = append(ratios, float64(b)/float64(a)*6)
+				ratios = append(ratios, took(large, 1)/took(small, 5))
 			}
 			slices.Sort(ratios)
 			t.Logf("ratios %.1f", ratios)

@@ -52,6 +52,9 @@ func (r *reader) read(d *dialect, id string, line int, n *hostdoc.Node) (Entry, 
 		s.cost("", "want a map, not "+a(n.Kind), "", line)
 		return s.entry, false
 	}
+	if hiddenSpace(id) {
+		s.note(Taken, "", "its name begins or ends with white space or a character that does not show; taken as it is", "remove it if it is not meant", line)
+	}
 	s.node = n
 	s.r.repeated(s.node, func(lost hostdoc.Member, wins int) {
 		s.note(Ignored, lost.Name, "is there again on line "+itoa(wins)+", which counts", "remove one of them", lost.Line)

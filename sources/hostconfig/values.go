@@ -120,6 +120,9 @@ func readEnv(s *server, v val) {
 			s.refuse(at.key, "is no name for a variable", "", at.line)
 			return
 		}
+		if hiddenSpace(name) {
+			s.note(Taken, at.key, "the name begins or ends with white space or a character that does not show; taken as it is", "remove it if it is not meant", at.line)
+		}
 		if !s.vars.has("env." + name) {
 			s.put(&s.entry.Env, name, text)
 		}

@@ -28,7 +28,7 @@ func (s *Source) read(raw mcpclient.Listing) *listing {
 			tools, wire = append(tools, t), append(wire, t.Name)
 		}
 	}
-	names, qualified := s.names(opt, wire), toolschema.Qualified(s.server.ID(), wire)
+	names, qualified := s.names(opt, wire), toolschema.Qualified(s.server.ID(), wire, opt.Others...)
 	l.specs = make([]toolsource.ToolSpec, 0, len(tools))
 	for i, t := range tools {
 		if names[i] == "" {
@@ -39,6 +39,7 @@ func (s *Source) read(raw mcpclient.Listing) *listing {
 		spec.Name, spec.Origin.QualifiedName = names[i], qualified[i]
 		l.specs = append(l.specs, spec)
 	}
+	s.reportNames(opt, wire, names, l)
 	if !raw.Truncated {
 		s.reportUnused(raw, opt, l)
 	}
@@ -74,6 +75,21 @@ func (s *Source) spec(t *mcpclient.Tool, over Override, l *listing) toolsource.T
 			File: cfg.File, Line: cfg.Line, Trust: cfg.Trust, Hints: t.Hints, Claimed: claimed,
 		},
 		Meta: t.Meta,
+	}
+}
+
+// reportNames tells which tools are called what nobody would guess from their server's name for them, and
+// why. An underscore in place of a dash or a dot needs no word: Origin.WireName has what was there.
+func (s *Source) reportNames(opt *Options, wire, names []string, l *listing) {
+	changes := toolschema.NameChanges(wire, names)
+	if opt.Qualified {
+		changes = toolschema.QualifiedChanges(s.server.ID(), wire, opt.Others...)
+	}
+	for _, c := range changes {
+		switch c.Rule {
+		case "name-hidden", "name-look-alike", "name-reserved", "name-long", "name-alike":
+			l.report(s, c.Tool, false, c.What)
+		}
 	}
 }
 

@@ -35,6 +35,7 @@ type Options struct {
 	Deny      []string            // likewise; wins over Allow
 	Overrides map[string]Override // by wire name
 	Qualified bool                // programs see mcp__server__tool instead of the bare name
+	Others    []string            // ids of the program's other servers, so that no two servers' qualified names meet
 	Lax       bool                // arguments are sent as they are: neither coerced nor validated
 	Output    OutputCheck         // what becomes of a result that does not fit its tool's output schema
 	Shared    bool                // Close leaves the server open
@@ -209,7 +210,7 @@ const kind = "mcp"
 
 func (s *Source) names(opt *Options, wire []string) []string {
 	if opt.Qualified {
-		return toolschema.Qualified(s.server.ID(), wire)
+		return toolschema.Qualified(s.server.ID(), wire, opt.Others...)
 	}
 	return toolschema.Names(wire)
 }

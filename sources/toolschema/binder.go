@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolsource/toolsource"
 )
@@ -365,9 +366,22 @@ func orNull(raw json.RawMessage) json.RawMessage {
 }
 
 func quote(s string) string {
+	if plainText(s) {
+		return `"` + s + `"`
+	}
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(s) // a string can always be written
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// plainText reports whether JSON writes a text as it stands.
+func plainText(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] >= utf8.RuneSelf || s[i] == '"' || s[i] == '\\' || s[i] == 0x7f {
+			return false
+		}
+	}
+	return true
 }

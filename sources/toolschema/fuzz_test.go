@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/toolsource/toolsource"
 )
@@ -130,6 +131,15 @@ func quickest(f func()) time.Duration {
 	return best
 }
 
+// textOfAll has something for every rule about texts.
+func textOfAll() string {
+	s := ""
+	for _, x := range textCases {
+		s += x.text
+	}
+	return s
+}
+
 // TestLinear: ten times the input takes about ten times as long, also where everything clashes.
 func TestLinear(t *testing.T) {
 	if testing.Short() {
@@ -163,6 +173,9 @@ func TestLinear(t *testing.T) {
 		{"Qualified", func(n int) func() { w := clashing(n); return func() { Qualified("s", w) } }},
 		{"Args", func(n int) func() { s := properties(n); return func() { Args(s) } }},
 		{"NewBinder", func(n int) func() { s := properties(n); return func() { NewBinder(s) } }},
+		{"Normalize", func(n int) func() { s := properties(n); return func() { Normalize(s) } }},
+		{"Clean", func(n int) func() { s := strings.Repeat(textOfAll(), n); return func() { Clean(s); OneLine(s, 0) } }},
+		{"Inspect", func(n int) func() { s := strings.Repeat(textOfAll(), n/20); return func() { Inspect(s) } }},
 	} {
 		const n = 400
 		small, large := quickest(tt.work(n)), quickest(tt.work(10*n))
@@ -171,4 +184,66 @@ func TestLinear(t *testing.T) {
 			t.Errorf("%s: %v, ten times as many %v", tt.name, small, large)
 		}
 	}
+}
+
+func FuzzNormalize(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, schema, _ []byte) { checkNormal(t, schema) })
+}
+
+// FuzzExport: whatever the schema is, what is exported keeps the API's rules, and reading arguments ends.
+func FuzzExport(f *testing.F) {
+	seeds(f)
+	f.Add([]byte(`{"type":"object","properties":{"a b":{"enum":[1,"",null]},"c":{"type":["array","null"],"prefixItems":[true]}},"oneOf":[{"allOf":[{"$ref":"#"}]}]}`), []byte(`{"a_b":null}`))
+	f.Fuzz(func(t *testing.T, schema, text []byte) {
+		before := bytes.Clone(schema)
+		for _, p := range Providers() {
+			e, err := Export([]toolsource.ToolSpec{{Name: "t", Description: string(text), InputSchema: schema}}, p, nil)
+			if err != nil || len(e.Tools)+len(e.LeftOut) != 1 {
+				t.Fatal(e, err)
+			}
+			if bs, err := Check(p, e.JSON()); err != nil || len(bs) > 0 {
+				t.Fatalf("%s: %v %v\n%s", p, err, bs, e.JSON())
+			}
+			_, args, _, err := e.ParseArguments("t", text)
+			if err == nil && args == nil || err != nil && len(e.Tools) == 1 && !errors.Is(err, toolsource.ErrBadArguments) {
+				t.Fatalf("%s: %v, %v", p, args, err)
+			}
+		}
+		if !bytes.Equal(schema, before) {
+			t.Error("the schema was changed")
+		}
+	})
+}
+
+// FuzzText: a text cleaned is clean, on one line if asked, and nothing goes without a word.
+func FuzzText(f *testing.F) {
+	for _, x := range textCases {
+		f.Add(x.text, 20)
+	}
+	f.Fuzz(func(t *testing.T, s string, max int) {
+		clean, edits := Clean(s)
+		if !utf8.ValidString(clean) || (clean != s) != (len(edits) > 0) {
+			t.Errorf("%q is %q after %v", s, clean, edits)
+		}
+		if again, more := Clean(clean); again != clean || len(more) > 0 {
+			t.Errorf("%q is %q, and then %q after %v", s, clean, again, more)
+		}
+		line, edits := OneLine(s, max)
+		if strings.ContainsFunc(line, func(r rune) bool { return r == '\n' || r == '\r' || r == '\t' || r == 0x2028 || r == 0x1b }) || (line != s) != (len(edits) > 0) {
+			t.Errorf("%q is %q after %v", s, line, edits)
+		}
+		if max <= 0 {
+			max = MaxLine
+		}
+		if n := utf8.RuneCountInString(line); n > max {
+			t.Errorf("%d characters of %d", n, max)
+		}
+		for _, e := range edits {
+			if e.Count < 1 || e.What == "" || editWords[e.Rule] == "" || strings.ContainsAny(e.String(), "\n\r") {
+				t.Errorf("edit %+v", e)
+			}
+		}
+		Inspect(s)
+	})
 }

@@ -44,18 +44,31 @@ func Qualified(server string, wire []string, others ...string) []string {
 		func(w string) [32]byte { return sha256.Sum256([]byte(server + "\x00" + w)) })
 }
 
+// serverWord is what stands for a server in its tools' names: a word without two underscores in a row or one
+// at either end, unlike that of any other server, also where another's comes to it by its hash.
 func serverWord(server string, others []string) string {
-	word, _ := cleaned(server)
-	hashed := word == "" || strings.Contains(word, "__") || strings.Trim(word, "_") != word
+	ids := []string{server}
 	for _, o := range others {
-		w, _ := cleaned(o)
-		hashed = hashed || o != server && w == word
+		if o != server {
+			ids = append(ids, o)
+		}
 	}
-	if !hashed {
-		return word
+	for i, id := range ids {
+		if id == "" {
+			ids[i] = "\x00" // assign gives no name to nothing
+		}
+	}
+	return assign(ids, serverBase, func(id string) [32]byte { return sha256.Sum256([]byte(strings.TrimPrefix(id, "\x00"))) })[0]
+}
+
+func serverBase(id string) (base string, hashed bool) {
+	word, letters := cleaned(id)
+	if !letters {
+		return "server", true
 	}
 	parts := strings.FieldsFunc(word, func(r rune) bool { return r == '_' })
-	return strings.Join(append(parts, digest(sha256.Sum256([]byte(server)))[:8]), "_")
+	base = strings.Join(parts, "_")
+	return base, base != word
 }
 
 func digest(sum [32]byte) string { return hex.EncodeToString(sum[:]) }
@@ -190,8 +203,8 @@ var reserved = func() map[string]bool {
 		from global if import in is lambda nonlocal not or pass raise return try while with yield`,
 		// Starlark
 		`load`,
-		// JavaScript, strict mode and modules included
-		`arguments await break case catch class const continue debugger default delete do else enum eval export
+		// JavaScript, strict mode and modules included, and the property that changes what an object is
+		`__proto__ arguments await break case catch class const continue debugger default delete do else enum eval export
 		extends false finally for function if implements import in instanceof interface let new null package
 		private protected public return static super switch this throw true try typeof var void while with yield`,
 		// Go

@@ -15,11 +15,12 @@ type doc struct {
 	problems
 	refs map[string]*node
 
-	text   []byte // what is being read
-	pos    int
-	values int
-	deep   bool
-	under  []node // members and elements of the objects and arrays that are not finished
+	text     []byte // what is being read
+	pos      int
+	values   int
+	deep     bool
+	repeated int    // keys that stood before in their object
+	under    []node // members and elements of the objects and arrays that are not finished
 
 	nodes   slab[node]
 	views   slab[view]
@@ -204,6 +205,7 @@ func (d *doc) object(n *node, depth int) {
 		v.key = key
 		if i := position(d.under[from:], n.index, key); i >= 0 {
 			d.under[from+i] = v // the last value of a repeated key counts, in the place of the first
+			d.repeated++
 		} else {
 			d.under = append(d.under, v)
 			d.indexed(n, d.under[from:])

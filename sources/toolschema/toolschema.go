@@ -1,5 +1,15 @@
 // Package toolschema reads the JSON Schemas that tools come with: what arguments a tool takes, what it
-// returns, whether a call's arguments fit, and what identifiers a server's tool names become.
+// returns, whether a call's arguments fit, and what identifiers a server's tool names become. It writes tools
+// for the APIs of models, by the rules that those publish, and reads back what a model makes of them.
+//
+//	Args, Returns, NewBinder     what a schema says, and whether arguments fit it
+//	Names, Qualified             identifiers for programs, and names for models
+//	Normalize                    a schema in the one form that exports start from
+//	Export, Check, Rules         tools for a model API, what it would refuse, and what it asks
+//	Exported.Find, Arguments     from what a model calls back to the tool and its own arguments
+//	Clean, OneLine, Inspect      texts without what hides in them, and what should not be in them
+//
+// Whatever is rewritten on the way is told, as a [Change] or an [Edit] with its place and its reason.
 //
 // Nothing here fails. A schema is read as far as it makes sense, and what does not is a [Problem] with its
 // place and its remedy, so that one odd schema costs no tool. References inside the schema are followed,

@@ -18,17 +18,29 @@ type call struct {
 
 // calls are the requests under way, by the numbers that the SDK gave them.
 type calls struct {
-	mu sync.Mutex
-	m  map[int64]*call
+	mu   sync.Mutex
+	lone *call           // one of them, so that calls in a row need no map
+	m    map[int64]*call // the others
 }
 
 func (t *calls) add(c *call) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.lone == nil {
+		t.lone = c
+		return
+	}
 	if t.m == nil {
 		t.m = make(map[int64]*call)
 	}
 	t.m[c.num] = c
+}
+
+func (t *calls) findLocked(num int64) *call {
+	if t.lone != nil && t.lone.num == num {
+		return t.lone
+	}
+	return t.m[num]
 }
 
 // take removes a call; whoever gets it is the only one to answer it. nil: it is not under way. Its free is
@@ -36,8 +48,12 @@ func (t *calls) add(c *call) {
 func (t *calls) take(num int64) *call {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := t.m[num]
-	delete(t.m, num)
+	c := t.findLocked(num)
+	if c == t.lone {
+		t.lone = nil
+	} else {
+		delete(t.m, num)
+	}
 	return c
 }
 
@@ -45,7 +61,7 @@ func (t *calls) take(num int64) *call {
 func (t *calls) waiting(c *call) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.m[c.num] == c
+	return t.findLocked(c.num) == c
 }
 
 // onAnswer sets what frees a call that is answered on another way. It is false if it was already.
@@ -53,13 +69,13 @@ func (t *calls) onAnswer(c *call, free func()) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c.free = free
-	return t.m[c.num] == c
+	return t.findLocked(c.num) == c
 }
 
 func (t *calls) method(num int64) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c := t.m[num]; c != nil {
+	if c := t.findLocked(num); c != nil {
 		return c.method
 	}
 	return ""
@@ -68,5 +84,9 @@ func (t *calls) method(num int64) string {
 func (t *calls) len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.m)
+	n := len(t.m)
+	if t.lone != nil {
+		n++
+	}
+	return n
 }

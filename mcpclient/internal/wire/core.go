@@ -37,9 +37,8 @@ type core struct {
 	opts  Options
 	calls calls
 	noise noise
-	texts sync.Pool    // *textBuf
-	asked atomic.Int64 // requests of the peer that wait for their answers
-	late  atomic.Int64 // replies to calls that were given up, or never made
+	asked atomic.Int32 // requests of the peer that wait for their answers
+	late  atomic.Int32 // replies to calls that were given up, or never made
 	// greeted is called with the result of initialize or discover before the SDK sees it. nil: nobody is
 	// interested.
 	greeted func(to *call, result []byte)
@@ -56,7 +55,7 @@ func newCore(o Options) *core {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &core{opts: o, noise: noise{log: o.Logger, redact: o.Redact}}
+	return &core{opts: o}
 }
 
 func (c *core) redact(s string) string {
@@ -73,7 +72,7 @@ func (c *core) unusable(text []byte, err error) {
 	case errors.Is(err, errUnasked):
 		c.opts.Logger.Debug("dropped a reply to no call under way", "count", c.late.Add(1))
 	default:
-		c.noise.add(text, err)
+		c.noise.add(&c.opts, text, err)
 	}
 }
 
@@ -91,17 +90,44 @@ func (e *rejected) Unwrap() []error { return e.chain[:] }
 // outgoing is a message that is ready to go. A request is in the table of calls already, so that its reply
 // cannot come too early: whoever fails to send it takes it out again.
 type outgoing struct {
-	text   []byte    // with room for a line end
-	rest   [2][]byte // what follows: large arguments that are not copied, and what comes after them
-	method string    // "" for a reply
-	call   *call     // nil for notifications and replies
+	text   parts
+	method string // "" for a reply
+	call   *call  // nil for notifications and replies
 	buf    *textBuf
 }
 
-// textBuf is a text that may be used again once it has left.
+// parts are a text: its beginning, large arguments that are not copied, and what comes after them. The last
+// two may be empty.
+type parts [3][]byte
+
+func (p *parts) size() int { return len(p[0]) + len(p[1]) + len(p[2]) }
+
+// from is what is left of the part that byte off lies in; at the end it is empty.
+func (p *parts) from(off int) []byte {
+	for _, b := range p {
+		if off < len(b) {
+			return b[off:]
+		}
+		off -= len(b)
+	}
+	return nil
+}
+
+// endLine puts a line end behind the last part.
+func (p *parts) endLine() {
+	last := 0
+	if len(p[1]) > 0 {
+		last = 2
+	}
+	p[last] = append(p[last], '\n')
+}
+
+// textBuf is a text that may be used again once it has left, by any connection.
 type textBuf struct{ b []byte }
 
-// largeArgs is from how many bytes on arguments are not copied into a text that is used once only.
+var texts = sync.Pool{New: func() any { return new(textBuf) }}
+
+// largeArgs is from how many bytes on arguments are not copied into a text.
 const largeArgs = 16 << 10
 
 const maxReuse = 4 << 20 // bytes of a buffer that is kept for the next message
@@ -111,10 +137,7 @@ func (c *core) room(n int) *textBuf {
 	if !c.reuses {
 		return &textBuf{make([]byte, 0, n)}
 	}
-	t, _ := c.texts.Get().(*textBuf)
-	if t == nil {
-		t = new(textBuf)
-	}
+	t := texts.Get().(*textBuf)
 	if cap(t.b) < n {
 		t.b = make([]byte, 0, n)
 	}
@@ -124,7 +147,7 @@ func (c *core) room(n int) *textBuf {
 // left takes the text of a message back of which every byte has left.
 func (c *core) left(out outgoing) {
 	if out.buf != nil && cap(out.buf.b) <= maxReuse {
-		c.texts.Put(out.buf)
+		texts.Put(out.buf)
 	}
 }
 
@@ -150,7 +173,7 @@ func (c *core) prepare(ctx context.Context, msg jsonrpc.Message) (outgoing, erro
 	req, ok := msg.(*jsonrpc.Request)
 	if !ok {
 		text, err := jsonrpc.EncodeMessage(msg)
-		return outgoing{text: text}, err
+		return outgoing{text: parts{text}}, err
 	}
 	if req.Method == methodCancelled {
 		if err := c.cancelled(req.Params); err != nil {
@@ -177,15 +200,15 @@ func (c *core) prepare(ctx context.Context, msg jsonrpc.Message) (outgoing, erro
 		out.call = &call{id: req.ID, num: num, method: req.Method, slot: slot}
 		c.calls.add(out.call)
 	}
-	if !c.reuses && len(params.args) > largeArgs && (params.token == "" || params.at <= params.place.start) {
-		out.rest[0] = params.args
+	if len(params.args) > largeArgs && (params.token == "" || params.at <= params.place.start) {
+		out.text[1] = params.args
 		params.args = nil
 	}
 	out.buf = c.room(params.size() + len(req.Method) + 72)
 	text, cut := appendRequest(out.buf.b[:0], req, params)
-	out.buf.b, out.text = text, text
-	if out.rest[0] != nil {
-		out.text, out.rest[1] = text[:cut], text[cut:]
+	out.buf.b, out.text[0] = text, text
+	if out.text[1] != nil {
+		out.text[0], out.text[2] = text[:cut], text[cut:]
 	}
 	return out, nil
 }
@@ -298,7 +321,7 @@ func (s *spliced) append(b []byte) (text []byte, end int) {
 			b = append(b, `"_meta":{`...)
 		}
 		b = append(b, `"progressToken":`...)
-		b = appendString(b, s.token)
+		b = appendText(b, s.token)
 		if s.meta {
 			b = append(b, '}')
 		}
@@ -335,21 +358,12 @@ func appendRequest(b []byte, req *jsonrpc.Request, params spliced) (text []byte,
 		b = append(b, ',')
 	}
 	b = append(b, `"method":`...)
-	b = appendString(b, req.Method)
+	b = appendText(b, req.Method)
 	if len(params.params) > 0 {
 		b = append(b, `,"params":`...)
 		b, end = params.append(b)
 	}
 	return append(b, '}'), end
-}
-
-func appendString(b []byte, s string) []byte {
-	if !plain(s) {
-		return appendJSON(b, s)
-	}
-	b = append(b, '"')
-	b = append(b, s...)
-	return append(b, '"')
 }
 
 // appendJSON writes a plain value.
@@ -359,13 +373,4 @@ func appendJSON(b []byte, v any) []byte {
 		return append(b, "null"...)
 	}
 	return append(b, j...)
-}
-
-func plain(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; c < 0x20 || c >= 0x7f || c == '"' || c == '\\' {
-			return false
-		}
-	}
-	return true
 }

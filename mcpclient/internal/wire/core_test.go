@@ -77,8 +77,8 @@ func TestTextOfRequests(t *testing.T) {
 		{jsonrpc.Request{Method: "n"}, `{"jsonrpc":"2.0","method":"n"}`},
 	} {
 		out, err := c.prepare(t.Context(), &tt.req)
-		if err != nil || string(out.text) != tt.want {
-			t.Errorf("got %s, %v, want %s", out.text, err, tt.want)
+		if err != nil || string(out.text[0]) != tt.want || out.text.size() != len(tt.want) {
+			t.Errorf("got %s, %v, want %s", out.text[0], err, tt.want)
 		}
 	}
 }
@@ -100,10 +100,18 @@ func TestCodesThatTheSDKUsesItselfStayApart(t *testing.T) {
 	}
 }
 
+func TestDefaultCap(t *testing.T) {
+	for asked, want := range map[int]int{0: 10 << 20, -1: 10 << 20, 5: 5} {
+		if got := newCore(Options{MaxMessage: asked}).opts.MaxMessage; got != want {
+			t.Errorf("%d is taken as %d, want %d", asked, got, want)
+		}
+	}
+}
+
 // A line that is given up in the moment of a write that finds no room is not begun later.
 func TestLineGivenUpInFlightIsNotBegun(t *testing.T) {
 	s := &Slot{}
-	l := &outLine{b: []byte("x\n"), slot: s, done: make(chan struct{})}
+	l := &outLine{text: parts{[]byte("x\n")}, slot: s, done: make(chan struct{})}
 	w := &lineWriter{queue: []*outLine{l}, busy: true}
 	lines := w.fly()
 	if len(lines) != 1 || !s.Sent() {

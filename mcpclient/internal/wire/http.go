@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolsource/toolsource"
 )
@@ -19,34 +18,9 @@ import (
 // used again; a server that holds it open longer is cut off.
 const drainAfterReply = 250 * time.Millisecond
 
-// NewHTTP makes a transport for streamable HTTP.
-func NewHTTP(cfg HTTPConfig, o Options) Transport { return &httpTransport{cfg: cfg, opts: o} }
-
-type httpTransport struct {
-	cfg  HTTPConfig
-	opts Options
-	made made
-}
-
-// Conn implements Transport.
-func (t *httpTransport) Conn() Conn { return t.made.get() }
-
-// Connect does no I/O: the first request is the SDK's.
-func (t *httpTransport) Connect(ctx context.Context) (mcp.Connection, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if err := t.made.begin(); err != nil {
-		return nil, err
-	}
-	b, err := newHTTPBase(t.cfg, t.opts)
-	if err != nil {
-		return nil, err
-	}
-	c := &httpConn{httpBase: b}
-	b.greeted = b.greet
-	t.made.set(c)
-	return c, nil
+// NewHTTP makes a transport for streamable HTTP. Its Connect does no I/O: the first request is the SDK's.
+func NewHTTP(cfg HTTPConfig, o Options) Transport {
+	return &httpTransport{cfg: cfg, opts: o, over: func(b *httpBase) httpKind { return &httpConn{httpBase: b} }}
 }
 
 // httpConn is a connection over streamable HTTP. A call's request runs on the goroutine that makes the
@@ -56,6 +30,8 @@ type httpConn struct {
 	*httpBase
 	watching bool // the GET stream has its watcher; under smu
 }
+
+func (c *httpConn) open(context.Context) error { return nil }
 
 // Read implements mcp.Connection.
 func (c *httpConn) Read(context.Context) (jsonrpc.Message, error) {
@@ -89,7 +65,7 @@ func (c *httpConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err != nil {
 		return reject(err)
 	}
-	o := order{method: http.MethodPost, url: c.url, text: out.text, rest: out.rest, accept: acceptBoth}
+	o := order{method: http.MethodPost, url: c.url, text: out.text, accept: acceptBoth}
 	if req, ok := msg.(*jsonrpc.Request); ok {
 		o.mirror = c.mirror(req, out.slot())
 	}
@@ -443,7 +419,7 @@ func (c *httpConn) follow(f *flight, resp *http.Response, out outgoing, pos *pos
 func (b *httpBase) malformedHead(head []byte, own *call) (jsonrpc.Message, *call, error) {
 	env, _ := scan(head)
 	cause := tooLong(b.opts.MaxMessage)
-	b.noise.add(head, cause)
+	b.noise.add(&b.opts, head, cause)
 	return b.malformed(head, env, own, cause)
 }
 

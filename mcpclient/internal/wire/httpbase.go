@@ -161,16 +161,15 @@ func (b *httpBase) send(f *flight, req *http.Request, o order) (*http.Response, 
 	plain := b.plain(o)
 	for hops := 0; ; hops++ {
 		switch {
-		case o.text == nil:
+		case o.text[0] == nil:
 		case plain: // of a body that it knows to be in memory net/http writes headers and body at once
-			req.ContentLength = int64(len(o.text))
-			req.Body = io.NopCloser(bytes.NewReader(o.text))
-			req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(o.text)), nil }
+			req.ContentLength = int64(len(o.text[0]))
+			req.Body = io.NopCloser(bytes.NewReader(o.text[0]))
+			req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(o.text[0])), nil }
 		default:
-			req.ContentLength = int64(len(o.text) + len(o.rest[0]) + len(o.rest[1]))
-			parts := [3][]byte{o.text, o.rest[0], o.rest[1]}
-			req.Body = f.body(parts)
-			req.GetBody = func() (io.ReadCloser, error) { return f.body(parts), nil }
+			req.ContentLength = int64(o.text.size())
+			req.Body = f.body(o.text)
+			req.GetBody = func() (io.ReadCloser, error) { return f.body(o.text), nil }
 		}
 		resp, err := b.trip.RoundTrip(req)
 		if err != nil {
@@ -198,7 +197,7 @@ func (b *httpBase) send(f *flight, req *http.Request, o order) (*http.Response, 
 }
 
 // plain reports whether a body can be given as it is, since our own transport tells when it is begun.
-func (b *httpBase) plain(o order) bool { return b.own != nil && o.text != nil && o.rest[0] == nil }
+func (b *httpBase) plain(o order) bool { return b.own != nil && o.text[0] != nil && o.text[1] == nil }
 
 // redirect says where an answer leads; nil: nowhere.
 func (b *httpBase) redirect(req *http.Request, resp *http.Response) (*url.URL, error) {
@@ -249,7 +248,7 @@ func (f *flight) land() {
 
 // sentBody is a body on its way. It counts as sent from the first byte that somebody asks for.
 type sentBody struct {
-	parts [3][]byte // what is still to be read
+	parts parts // what is still to be read
 	f     *flight
 }
 
@@ -284,14 +283,13 @@ func (s *sentBody) WriteTo(w io.Writer) (n int64, err error) {
 
 func (s *sentBody) Close() error { return nil }
 
-func (f *flight) body(parts [3][]byte) io.ReadCloser { return &sentBody{parts, f} }
+func (f *flight) body(parts parts) io.ReadCloser { return &sentBody{parts, f} }
 
 // order says what to ask the server for.
 type order struct {
 	method string
 	url    *url.URL
-	text   []byte    // body; nil: none
-	rest   [2][]byte // what follows in it
+	text   parts // body; nil: none
 	accept []string
 	lastID string // resume after this event
 	mirror mirror
@@ -396,7 +394,7 @@ func (b *httpBase) shut(cause error) {
 
 // leave tells the server that the session is over, unless it said so itself, and waits for what is ours.
 func (b *httpBase) leave(lost bool) {
-	defer close(b.gone)
+	defer b.vanish()
 	if !lost && b.SessionID() != "" {
 		b.sayGoodbye()
 	}
@@ -420,7 +418,7 @@ func (b *httpBase) sayGoodbye() {
 	}
 }
 
-func bufioReader() *bufio.Reader { return bufio.NewReaderSize(nil, firstBuffer) }
+func bufioReader() *bufio.Reader { return bufio.NewReaderSize(nil, smallPage) }
 
 func newRequest(ctx context.Context, o order, h http.Header) *http.Request {
 	host := h.Get("Host")

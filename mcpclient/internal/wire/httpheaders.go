@@ -44,7 +44,7 @@ func (b *httpBase) headers(ctx context.Context, o order) (http.Header, error) {
 	session, version, last := b.sessionID, b.version, b.shared
 	b.smu.Unlock()
 	// A host's own transport and authorization get headers of their own: they may write to them.
-	shareable := b.own != nil && b.cfg.OAuth == nil && o.text != nil
+	shareable := b.own != nil && b.cfg.OAuth == nil && o.text[0] != nil
 	if shareable && last.fit(extra, session, version) {
 		if o.mirror.revision == "" {
 			return last.h, nil
@@ -91,7 +91,7 @@ func (b *httpBase) setProtocol(h http.Header, o order, token string) {
 	if token != "" {
 		h["Authorization"] = []string{token}
 	}
-	if o.text != nil {
+	if o.text[0] != nil {
 		h["Content-Type"] = contentJSON
 	}
 	if o.accept != nil {

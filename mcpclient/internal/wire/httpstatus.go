@@ -88,7 +88,7 @@ func (b *httpBase) sessionIsLost(resp *http.Response, body []byte) bool {
 	case http.StatusBadRequest:
 		s := strings.ToLower(string(body))
 		for _, words := range []string{"session id", "session not found", "no valid session", "invalid session", "unknown session",
-			"session expired", "session has expired", "mcp-session-id", "session does not exist", "session terminated", "no session"} {
+			"expired session", "session expired", "session has expired", "mcp-session-id", "session does not exist", "session terminated", "no session"} {
 			if strings.Contains(s, words) {
 				return true
 			}

@@ -8,7 +8,45 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
+
+// httpTransport makes a connection of one of the kinds over HTTP.
+type httpTransport struct {
+	cfg  HTTPConfig
+	opts Options
+	over func(*httpBase) httpKind
+	made made
+}
+
+// httpKind is a connection before it is opened.
+type httpKind interface {
+	Conn
+	open(ctx context.Context) error
+}
+
+// Conn implements Transport.
+func (t *httpTransport) Conn() Conn { return t.made.get() }
+
+// Connect implements mcp.Transport.
+func (t *httpTransport) Connect(ctx context.Context) (mcp.Connection, error) {
+	if err := t.made.begin(ctx); err != nil {
+		return nil, err
+	}
+	b, err := newHTTPBase(t.cfg, t.opts)
+	if err != nil {
+		return nil, err
+	}
+	b.greeted = b.greet
+	c := t.over(b)
+	t.made.set(c)
+	if err := c.open(ctx); err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return c, nil
+}
 
 const (
 	idlePerHost  = 64

@@ -1,18 +1,13 @@
 package wire
 
 import (
-	"log/slog"
 	"math/bits"
 	"strings"
 	"sync/atomic"
 )
 
 // noise counts what a peer sent that is no message, and logs the first few and then ever rarer ones.
-type noise struct {
-	log    *slog.Logger
-	redact func(string) string
-	count  atomic.Int64
-}
+type noise struct{ count atomic.Int64 }
 
 const (
 	noiseAlways = 10   // so many are logged one by one, then every power of two
@@ -20,14 +15,14 @@ const (
 	noiseShow   = 200  // bytes that are shown
 )
 
-func (n *noise) add(text []byte, why error) {
+func (n *noise) add(o *Options, text []byte, why error) {
 	count := n.count.Add(1)
 	if count > noiseAlways && bits.OnesCount64(uint64(count)) != 1 {
 		return
 	}
 	s := strings.ToValidUTF8(string(text[:min(len(text), noiseLook)]), "\uFFFD")
-	if n.redact != nil {
-		s = n.redact(s)
+	if o.Redact != nil {
+		s = o.Redact(s)
 	}
-	n.log.Warn("skipped what is no MCP message", "text", cut(s, noiseShow), "why", why, "bytes", len(text), "count", count)
+	o.Logger.Warn("skipped what is no MCP message", "text", cut(s, noiseShow), "why", why, "bytes", len(text), "count", count)
 }

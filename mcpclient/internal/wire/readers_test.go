@@ -6,9 +6,11 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/toolsource/toolsource"
 )
@@ -44,8 +46,8 @@ func readLines(t *testing.T, r io.Reader, max int) (lines []string) {
 		} else {
 			lines = append(lines, string(line))
 		}
-		if len(l.buf) > 4*max+2*firstBuffer {
-			t.Fatalf("the buffer has %d bytes for lines of %d", len(l.buf), max)
+		if l.held > max+largePage {
+			t.Fatalf("%d bytes are held of lines of %d", l.held, max)
 		}
 	}
 }
@@ -64,28 +66,81 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
+// A line of any length is put together in a buffer of just its size, and the next small one is read into a
+// small page again.
 func TestLineBufferGrowsAndShrinks(t *testing.T) {
 	pr, pw := io.Pipe()
 	l := lineReader{r: pr, max: 1 << 20}
-	put := func(s string) {
+	put := func(s string) []byte {
+		t.Helper()
 		go func() { _, _ = io.WriteString(pw, s+"\n") }()
-		if line, _, err := l.next(); err != nil || string(line) != s {
+		line, _, err := l.next()
+		if err != nil || string(line) != s {
 			t.Fatal(err)
 		}
+		return line
 	}
-	put("a")
-	if len(l.buf) != firstBuffer {
-		t.Fatalf("starts with %d", len(l.buf))
+	for range 3 {
+		put("a")
+		if l.own || len(l.page.b) != smallPage {
+			t.Fatalf("own %v, a page of %d", l.own, len(l.page.b))
+		}
+		line := put(strings.Repeat("b", 1<<20))
+		if !l.own || cap(line) > 1<<20+largePage {
+			t.Fatalf("own %v, %d bytes for a line of %d", l.own, cap(line), len(line))
+		}
+		if l.held != 0 || len(l.full) != 0 {
+			t.Fatalf("still holds %d bytes in %d pages", l.held, len(l.full))
+		}
 	}
-	put(strings.Repeat("b", 1<<20))
-	if len(l.buf) < 1<<20 {
-		t.Fatalf("grew to %d", len(l.buf))
+}
+
+// Lines of all lengths around a page's, after others that lie before them in the page, come out whole.
+func TestLinesAcrossPages(t *testing.T) {
+	for _, before := range []int{0, 1, 2000, smallPage - 1, largePage / 2} {
+		for _, size := range []int{smallPage - 1, smallPage, smallPage + 1, largePage - 1, largePage, largePage + 1, 2*largePage - 1, 2 * largePage, 3 * largePage} {
+			a, b := strings.Repeat("a", before), strings.Repeat("b", size)
+			for _, r := range []io.Reader{strings.NewReader(a + "\n" + b + "\nc"), iotest.HalfReader(strings.NewReader(a + "\n" + b + "\nc"))} {
+				got := strings.Join(readLines(t, r, 1<<20), "\n")
+				if want := strings.TrimPrefix(a+"\n"+b+"\nc", "\n"); got != want {
+					t.Errorf("%d before %d: %d bytes instead of %d", before, size, len(got), len(want))
+				}
+			}
+		}
 	}
-	for range 8 * shrinkWindow {
-		put("c")
+}
+
+// While a pipe has nothing to read, its reader has no page, whatever it read before, or what of a line.
+func TestIdleReaderHoldsNoPage(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if len(l.buf) != firstBuffer {
-		t.Fatalf("still holds %d", len(l.buf))
+	defer r.Close()
+	defer w.Close()
+	l := lineReader{max: 1 << 20}
+	l.reads(r)
+	for _, size := range []int{10, 100 << 10, 20} {
+		want := strings.Repeat("x", size)
+		go func() { _, _ = io.WriteString(w, want+"\n") }()
+		if line, _, err := l.next(); err != nil || string(line) != want {
+			t.Fatal(len(line), err)
+		}
+		_ = r.SetReadDeadline(time.Now().Add(time.Millisecond))
+		l.fill()
+		if !errors.Is(l.err, os.ErrDeadlineExceeded) || l.page != nil || len(l.full) != 0 {
+			t.Fatalf("after %d bytes: %v, a page is held: %v", size, l.err, l.page != nil)
+		}
+		_ = r.SetReadDeadline(time.Time{})
+		l.err = nil
+	}
+	_, _ = io.WriteString(w, strings.Repeat("y", smallPage)) // a page full, and then the end
+	_ = w.Close()
+	if line, _, err := l.next(); err != nil || len(line) != smallPage || !l.torn {
+		t.Fatal(len(line), err, l.torn)
+	}
+	if _, _, err := l.next(); !errors.Is(err, io.EOF) || l.page != nil {
+		t.Fatal(err)
 	}
 }
 

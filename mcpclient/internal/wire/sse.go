@@ -11,44 +11,15 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolsource/toolsource"
 )
 
 // NewSSE makes a transport for the HTTP with SSE of 2024-11-05: one GET stream that brings everything, and
-// a POST for each message to the address that its first event names.
-func NewSSE(cfg HTTPConfig, o Options) Transport { return &sseTransport{cfg: cfg, opts: o} }
-
-type sseTransport struct {
-	cfg  HTTPConfig
-	opts Options
-	made made
-}
-
-// Conn implements Transport.
-func (t *sseTransport) Conn() Conn { return t.made.get() }
-
-// Connect opens the stream and waits for the endpoint event. ctx bounds that, not the stream's life.
-func (t *sseTransport) Connect(ctx context.Context) (mcp.Connection, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if err := t.made.begin(); err != nil {
-		return nil, err
-	}
-	b, err := newHTTPBase(t.cfg, t.opts)
-	if err != nil {
-		return nil, err
-	}
-	c := &sseConn{httpBase: b}
-	b.greeted = b.greet
-	t.made.set(c)
-	if err := c.open(ctx); err != nil {
-		_ = c.Close()
-		return nil, err
-	}
-	return c, nil
+// a POST for each message to the address that its first event names. Its Connect opens the stream and waits for
+// that event; ctx bounds that, not the stream's life.
+func NewSSE(cfg HTTPConfig, o Options) Transport {
+	return &httpTransport{cfg: cfg, opts: o, over: func(b *httpBase) httpKind { return &sseConn{httpBase: b} }}
 }
 
 // sseConn is a connection over the legacy transport. The SDK's reading goroutine reads the stream itself.
@@ -215,7 +186,7 @@ func (c *sseConn) ask(ctx context.Context, out outgoing) error {
 }
 
 func (c *sseConn) post(ctx context.Context, f *flight, out outgoing) error {
-	o := order{method: http.MethodPost, url: c.endpoint, text: out.text, rest: out.rest}
+	o := order{method: http.MethodPost, url: c.endpoint, text: out.text}
 	resp, err := c.do(ctx, f, o)
 	if err != nil {
 		return err

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -40,44 +39,12 @@ type stdioTransport struct {
 	made made
 }
 
-// made holds the one connection of a transport.
-type made struct {
-	mu   sync.Mutex
-	used bool
-	conn Conn
-}
-
-func (m *made) begin() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.used {
-		return errors.New("wire: a transport connects once only")
-	}
-	m.used = true
-	return nil
-}
-
-func (m *made) set(c Conn) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.conn = c
-}
-
-func (m *made) get() Conn {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.conn
-}
-
 // Conn implements Transport.
 func (t *stdioTransport) Conn() Conn { return t.made.get() }
 
 // Connect starts the child. ctx bounds the start, not the child's life.
 func (t *stdioTransport) Connect(ctx context.Context) (mcp.Connection, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if err := t.made.begin(); err != nil {
+	if err := t.made.begin(ctx); err != nil {
 		return nil, err
 	}
 	path, err := procgroup.LookPath(t.cfg.Command, t.cfg.Env, t.cfg.Dir)
@@ -149,7 +116,7 @@ func (e *ExitError) Error() string {
 }
 
 // stdioConn is a connection to a child. The SDK's reading goroutine reads the pipe itself; goroutines of
-// ours are one that watches the child, one that drains its standard error, and one that writes while lines
+// ours are one that waits for the child, one that drains its standard error, and one that writes while lines
 // wait.
 type stdioConn struct {
 	*core
@@ -158,17 +125,15 @@ type stdioConn struct {
 	w       lineWriter
 	lines   lineReader
 	backlog []jsonrpc.Message // of a batch; the reading goroutine's own
-	eof     chan struct{}     // closed when nothing more will be read
-	eofOnce sync.Once
-	failing bool // a write failed and the connection is about to end; under life's mu
 }
 
 func newStdioConn(proc *procgroup.Process, o Options) *stdioConn {
-	c := &stdioConn{core: newCore(o), life: newLife(), proc: proc, eof: make(chan struct{})}
+	c := &stdioConn{core: newCore(o), life: newLife(), proc: proc}
 	c.reuses = true
-	c.w.f = proc.Stdin
-	c.lines = lineReader{r: proc.Stdout, max: c.opts.MaxMessage}
-	c.spawn(c.watch)
+	c.w.writes(proc.Stdin)
+	c.lines.max = c.opts.MaxMessage
+	c.lines.reads(proc.Stdout)
+	proc.OnExit(func() { c.spawn(c.exited) })
 	return c
 }
 
@@ -194,7 +159,8 @@ func (c *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err != nil {
 		return reject(err)
 	}
-	err = c.w.write(ctx, append(out.text, '\n'), out.slot())
+	out.text.endLine()
+	err = c.w.write(ctx, out.text, out.slot())
 	if err == nil {
 		c.left(out)
 		return nil
@@ -232,7 +198,6 @@ func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 		}
 		line, long, err := c.lines.next()
 		if err != nil {
-			c.eofOnce.Do(func() { close(c.eof) })
 			c.finish("closed its standard output")
 			if err := c.Err(); err != nil {
 				return nil, err
@@ -244,11 +209,11 @@ func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 		case long:
 			msg = c.tooLong(line)
 		case c.lines.torn && !json.Valid(line): // the child ended while it wrote: that ends the call, not this text
-			c.noise.add(line, errTorn)
+			c.noise.add(&c.opts, line, errTorn)
 		case line[0] == '[':
 			c.batch(line)
 		default:
-			msg, _, err = c.receive(line, nil, false)
+			msg, _, err = c.receive(line, nil, c.lines.own)
 			if msg == nil {
 				c.unusable(line, err)
 			}
@@ -274,7 +239,7 @@ func (c *stdioConn) batch(line []byte) {
 		}
 	})
 	if err != nil || n == 0 {
-		c.noise.add(line, errNoise)
+		c.noise.add(&c.opts, line, errNoise)
 	}
 }
 
@@ -283,27 +248,21 @@ func (c *stdioConn) tooLong(head []byte) jsonrpc.Message {
 	cause := fmt.Errorf("a line of more than %d bytes", c.opts.MaxMessage)
 	env, _ := scan(head)
 	msg, _, _ := c.malformed(head, env, nil, cause)
-	c.noise.add(head, cause)
+	c.noise.add(&c.opts, head, cause)
 	return msg
 }
 
-// watch ends the connection when the child ends, even if others hold its pipe.
-func (c *stdioConn) watch() {
-	select {
-	case <-c.proc.Done():
-	case <-c.done:
-		return
-	}
+// exited ends the connection of a child that has ended, even if others hold its pipe. Whoever reads is given a
+// moment to find the pipe's end, which ends the connection as well.
+func (c *stdioConn) exited() {
 	_ = c.proc.Stdout.SetReadDeadline(time.Now().Add(drainTime))
 	t := time.NewTimer(drainTime + drainTime/2) // for the case that nobody reads, or that there are no deadlines
 	defer t.Stop()
 	select {
-	case <-c.eof:
 	case <-t.C:
+		c.finish("ended")
 	case <-c.done:
-		return
 	}
-	c.finish("ended")
 }
 
 // finish ends the connection with the reason that the child's end gives, if there is one soon.
@@ -357,7 +316,7 @@ var errClosed = errors.New("wire: the connection is closed")
 
 // reap ends the child and all that belongs to it, and then waits for our own goroutines.
 func (c *stdioConn) reap() {
-	defer close(c.gone)
+	defer c.vanish()
 	if err := c.proc.Stop(context.Background(), c.opts.CloseBound); err != nil {
 		c.opts.Logger.Warn("the server's processes did not all end", "err", redactError(err, c.opts.Redact))
 	}

@@ -35,7 +35,9 @@ var Marker = json.RawMessage(`{"\u0000slot":0}`)
 // SDK carries it back: find it with errors.As. Raw, RPC and Bad are written before the call returns it
 // and never after; the others are the caller's.
 type Slot struct {
-	Args []byte // one line of valid JSON to send in place of Marker; nil: the params are sent as they are
+	// Args are one line of valid JSON to send in place of Marker, and never changed: what of a line has begun to
+	// leave is finished after its call was given up. nil: the params are sent as they are.
+	Args []byte
 	// Token is put into the params' _meta as the progress token, unless they have one: lighter than a _meta
 	// of the SDK's. "": none.
 	Token string

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"syscall"
 )
 
 // maxJoin is how many bytes of waiting lines leave in one write: one that fits into a pipe whole.
@@ -16,8 +17,9 @@ const maxJoin = 4096
 // waits longer than his context: a line of which nothing has left is taken back, one that has begun is
 // finished by the goroutine.
 type lineWriter struct {
-	f  *os.File
-	wg sync.WaitGroup // of the goroutine
+	f   *os.File
+	raw syscall.RawConn // of f; nil: its writes wait
+	wg  sync.WaitGroup  // of the goroutine
 
 	mu    sync.Mutex
 	queue []*outLine
@@ -26,7 +28,7 @@ type lineWriter struct {
 }
 
 type outLine struct {
-	b      []byte
+	text   parts
 	slot   *Slot
 	off    int  // bytes that have left
 	flying bool // handed to the system at this moment
@@ -35,8 +37,17 @@ type outLine struct {
 	err    error // set before done is closed
 }
 
-// write returns when the line has left, ctx ends, or the pipe is broken.
-func (w *lineWriter) write(ctx context.Context, b []byte, slot *Slot) error {
+// writes sets the pipe to write to.
+func (w *lineWriter) writes(f *os.File) {
+	w.f = f
+	if canTry {
+		w.raw, _ = f.SyscallConn()
+	}
+}
+
+// write returns when the line has left, ctx ends, or the pipe is broken. What of the text has not left in the
+// second case may be sent later: it must not be changed.
+func (w *lineWriter) write(ctx context.Context, text parts, slot *Slot) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -45,43 +56,68 @@ func (w *lineWriter) write(ctx context.Context, b []byte, slot *Slot) error {
 		w.mu.Unlock()
 		return err
 	}
-	if canTry && !w.busy {
+	if w.raw != nil && !w.busy {
 		w.busy = true
 		w.mu.Unlock()
-		return w.direct(ctx, b, slot)
+		return w.direct(ctx, text, slot)
 	}
-	l := &outLine{b: b, slot: slot, done: make(chan struct{})}
+	l := &outLine{text: text, slot: slot, done: make(chan struct{})}
 	w.queue = append(w.queue, l)
 	w.startLocked()
 	w.mu.Unlock()
 	return w.wait(ctx, l)
 }
 
-// direct tries to write on the caller's goroutine, without waiting for room.
-func (w *lineWriter) direct(ctx context.Context, b []byte, slot *Slot) error {
-	slot.setSent(true)
-	n := 0
-	var werr error
-	err := whenRoom(w.f, func(write writer) bool {
-		n, werr = write(b)
+// attempt is one to write a text without waiting for room. It is used again, since nearly every call makes
+// one.
+type attempt struct {
+	text parts
+	n    int // bytes that have left
+	err  error
+	try  func(fd uintptr) bool
+}
+
+var attempts = sync.Pool{New: func() any {
+	a := new(attempt)
+	a.try = func(fd uintptr) bool {
+		for rest := a.text.from(0); len(rest) > 0; rest = a.text.from(a.n) {
+			n, err := tryWrite(fd, rest)
+			a.n += n
+			if a.err = err; err != nil || n < len(rest) {
+				break
+			}
+		}
 		return true
-	})
+	}
+	return a
+}}
+
+// direct tries to write on the caller's goroutine, without waiting for room.
+func (w *lineWriter) direct(ctx context.Context, text parts, slot *Slot) error {
+	slot.setSent(true)
+	a := attempts.Get().(*attempt)
+	a.text, a.n = text, 0
+	err := w.raw.Write(a.try)
+	n := a.n
+	err = errors.Join(err, a.err)
+	a.text, a.err = parts{}, nil
+	attempts.Put(a)
 	if n == 0 {
 		slot.setSent(false)
 	}
-	if err = errors.Join(err, werr); err != nil {
+	if err != nil {
 		return w.fail(err)
 	}
 	w.mu.Lock()
 	w.busy = false
-	if n == len(b) {
+	if n == text.size() {
 		if len(w.queue) > 0 {
 			w.startLocked()
 		}
 		w.mu.Unlock()
 		return nil
 	}
-	l := &outLine{b: b, off: n, slot: slot, done: make(chan struct{})}
+	l := &outLine{text: text, off: n, slot: slot, done: make(chan struct{})}
 	w.queue = slices.Insert(w.queue, 0, l)
 	w.startLocked()
 	w.mu.Unlock()
@@ -128,17 +164,17 @@ func (w *lineWriter) drain() {
 	for {
 		empty := false
 		var werr error
-		err := whenRoom(w.f, func(write writer) bool {
+		err := w.whenRoom(func(write func([]byte) (int, error)) bool {
 			lines := w.fly()
 			if len(lines) == 0 {
 				empty = true
 				return true
 			}
-			out := lines[0].b[lines[0].off:]
+			out := lines[0].text.from(lines[0].off)
 			if len(lines) > 1 {
 				joined = joined[:0]
 				for _, l := range lines {
-					joined = append(joined, l.b[l.off:]...)
+					joined = l.appendRest(joined)
 				}
 				out = joined
 			}
@@ -157,6 +193,29 @@ func (w *lineWriter) drain() {
 	}
 }
 
+// whenRoom calls once, again each time that the pipe takes bytes again, until it reports true. It has to
+// write, or to report true: only a write that finds no room arms the wait for it.
+func (w *lineWriter) whenRoom(once func(write func([]byte) (int, error)) bool) error {
+	if w.raw == nil {
+		for !once(w.f.Write) {
+		}
+		return nil
+	}
+	return w.raw.Write(func(fd uintptr) bool {
+		return once(func(b []byte) (int, error) { return tryWrite(fd, b) })
+	})
+}
+
+func (l *outLine) appendRest(b []byte) []byte {
+	for off := l.off; ; {
+		rest := l.text.from(off)
+		if len(rest) == 0 {
+			return b
+		}
+		b, off = append(b, rest...), off+len(rest)
+	}
+}
+
 // fly marks the lines that are to go next. They stay in the queue until they have gone. Without any, the
 // pipe is free again.
 func (w *lineWriter) fly() []*outLine {
@@ -169,7 +228,7 @@ func (w *lineWriter) fly() []*outLine {
 	}
 	n, size := 0, 0
 	for _, l := range w.queue {
-		if size += len(l.b) - l.off; n > 0 && size > maxJoin {
+		if size += l.text.size() - l.off; n > 0 && size > maxJoin {
 			break
 		}
 		n++
@@ -188,11 +247,11 @@ func (w *lineWriter) land(lines []*outLine, n int) {
 	defer w.mu.Unlock()
 	for _, l := range lines {
 		l.flying = false
-		took := min(n, len(l.b)-l.off)
+		took := min(n, l.text.size()-l.off)
 		n -= took
 		l.off += took
 		switch {
-		case l.off == len(l.b) && w.err == nil: // else fail has told everybody while the lines were on their way
+		case l.off == l.text.size() && w.err == nil: // else fail has told everybody while the lines were on their way
 			w.queue = w.queue[1:]
 			close(l.done)
 		case l.off == 0:
