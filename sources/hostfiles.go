@@ -213,11 +213,7 @@ func hostProblem(e hostconfig.Entry, err error, secrets []toolsource.Secret) *Pr
 	if errors.As(err, &ce) {
 		p.Key, message = ce.Field, ce.Err.Error()
 	}
-	values := make([]string, len(secrets))
-	for i, s := range secrets {
-		values[i] = s.Reveal()
-	}
-	p.Message = fmt.Sprintf("server %q: %s", e.ID, redact.New(values...).Text(message))
+	p.Message = fmt.Sprintf("server %q: %s", e.ID, masked(secrets).Text(message))
 	return p
 }
 
@@ -244,25 +240,34 @@ func checkConfig(cfg mcpclient.ServerConfig) error {
 }
 
 // Launch is what starting the server would run, or the address it would call, for the question whether to
-// trust a file: with variables as the host file has them. Those of the configuration's own servers are
-// expanded, and may be secrets. Values of Env and Headers are not shown, and characters that do not show are
-// written out.
+// trust a file: with variables as the host file has them. In one of the configuration's own, their values are
+// masked. Values of Env and Headers are not shown, and characters that do not show are written out.
 func (s Server) Launch() string {
 	command, args, url := s.Config.Command, s.Config.Args, s.Config.URL
+	hidden := masked(s.Config.Secrets)
 	if s.Entry != nil {
-		command, args, url = s.Entry.Command, s.Entry.Args, s.Entry.URL
+		command, args, url, hidden = s.Entry.Command, s.Entry.Args, s.Entry.URL, nil
 	}
 	if command == "" {
-		if strings.ContainsFunc(url, hides) {
+		if url = hidden.Text(url); strings.ContainsFunc(url, hides) {
 			return strconv.Quote(url)
 		}
 		return url
 	}
-	words := []string{quoted(command)}
+	words := []string{quoted(hidden.Text(command))}
 	for _, a := range args {
-		words = append(words, quoted(a))
+		words = append(words, quoted(hidden.Text(a)))
 	}
 	return strings.Join(words, " ")
+}
+
+// masked takes secrets out of texts.
+func masked(secrets []toolsource.Secret) *redact.Set {
+	values := make([]string, len(secrets))
+	for i, s := range secrets {
+		values[i] = s.Reveal()
+	}
+	return redact.New(values...)
 }
 
 // quoted is a word of a command line as a person reads it. Characters that do not show, or that show

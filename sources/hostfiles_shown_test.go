@@ -30,6 +30,8 @@ func TestLaunchShowsEveryCharacter(t *testing.T) {
 		{"a blank that is none", Server{Entry: &hostconfig.Entry{Command: "x", Args: []string{"a\u00a0b"}}}, `x "a\u00a0b"`},
 		{"an address", Server{Entry: &hostconfig.Entry{URL: "https://h/?a=b&c=*"}}, "https://h/?a=b&c=*"},
 		{"an address that is turned", Server{Entry: &hostconfig.Entry{URL: "https://h/\u202e"}}, `"https://h/\u202e"`},
+		{"a value of a variable", Server{Config: mcpclient.ServerConfig{Command: "x", Args: []string{"--key", "planted-1"}, Secrets: []toolsource.Secret{"planted-1"}}}, `x --key "***"`},
+		{"a value in an address", Server{Config: mcpclient.ServerConfig{URL: "https://h/?k=planted-1", Secrets: []toolsource.Secret{"planted-1"}}}, "https://h/?k=***"},
 		{"the configuration's own", Server{Config: mcpclient.ServerConfig{Command: "a b"}}, `"a b"`},
 	} {
 		if got := tt.s.Launch(); got != tt.want {

@@ -61,6 +61,9 @@ func (s *Set) names() map[string]bool {
 // of a Set that is closed; or ctx's where it was cancelled. What was to be done is done in the last three
 // cases nevertheless. A source whose name the host uses for one of its own is in Plan.Problems, and left out
 // until the next Reload. Set.Problems stays as Open left it.
+//
+// What the configuration could not read it does not declare: the servers of a host file that is just being
+// written, say, are taken out. Look at Config.Problems before, where that is not wanted.
 func (s *Set) Reload(ctx context.Context, c *Config) (Plan, error) {
 	if err := s.begin(ctx); err != nil {
 		return Plan{}, err

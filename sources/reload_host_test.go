@@ -307,3 +307,54 @@ func TestCloseDoesNotWaitForever(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A server that does not want to end is closed within its bound, while calls to others go on.
+func TestReloadOfAServerThatClosesSlowly(t *testing.T) {
+	a := server(t, "a", "", mcptest.Behaviour{})
+	s := open(t, server(t, "slow", "close_timeout = '2s'\n", mcptest.Behaviour{IgnoreEOF: true, IgnoreTerm: true})+a, nil)
+	c := rewrite(t, s, a, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	begun, done := time.Now(), make(chan error, 1)
+	go func() {
+		_, err := s.Reload(ctx, c)
+		done <- err
+	}()
+	calls := 0
+	for ended := false; !ended; calls++ {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		if _, err := s.Call(ctx, "echo", map[string]any{"text": "hi"}); err != nil {
+			t.Errorf("call %d: %v", calls, err)
+		}
+		cancel()
+		select {
+		case err := <-done:
+			ended = true
+			if err != nil {
+				t.Error(err)
+			}
+		default:
+		}
+	}
+	if took := time.Since(begun); took > 5*time.Second || calls < 2 {
+		t.Errorf("%d calls in %v", calls, took)
+	}
+	if got := sourceNames(s); !cmp.Equal(got, []string{"default", "mcp:a"}) {
+		t.Error(got)
+	}
+}
+
+// A file that is read again is the same, in whatever order its variables come up.
+func TestReloadOfVariables(t *testing.T) {
+	f := newFolder(t)
+	f.write("mcp.json", `{"mcpServers":{"a":{"type":"http","url":"http://127.0.0.1:1/","headers":{"H":"${TWO}"},"env":{"E":"${ONE}"}},
+		"b":{"command":"no-such-command-here","args":["${TWO}","${ONE}"],"env":{"E":"${THREE}","F":"${ONE}"}}}}`)
+	o := &Options{TrustHostFile: trustAll, LookupEnv: func(name string) (string, bool) { return "value of " + name, true }}
+	const text = "[mcp]\nhost_configs = ['mcp.json']\n"
+	s := openConfig(t, f.load(text, o))
+	for range 20 {
+		if p, err := s.Plan(f.load(text, o)); err != nil || len(p.Keep) != 3 {
+			t.Fatalf("%+v %v", p, err)
+		}
+	}
+}
