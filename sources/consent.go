@@ -18,10 +18,13 @@ import (
 //	for _, h := range cfg.HostFiles { // show what h would start, ask, and then
 //		err = store.Trust(h)
 //	}
-type TrustStore struct{ path string }
+type TrustStore struct {
+	path string
+	turn chan struct{} // room for one: who changes the file
+}
 
 // NewTrustStore uses a file, which need not exist; "": toolsource/trusted.json in os.UserConfigDir.
-func NewTrustStore(path string) *TrustStore { return &TrustStore{path} }
+func NewTrustStore(path string) *TrustStore { return &TrustStore{path, make(chan struct{}, 1)} }
 
 // trusted is the content of the file.
 type trusted struct {
@@ -88,6 +91,8 @@ func (t *TrustStore) Forget(path string) error {
 }
 
 func (t *TrustStore) change(f func(files map[string]string)) error {
+	t.turn <- struct{}{}
+	defer func() { <-t.turn }()
 	kept, err := t.read()
 	if err != nil {
 		return err
