@@ -138,6 +138,9 @@ func TestTrust(t *testing.T) {
 	if got := states(t, flags)["good"]; got != awaiting {
 		t.Errorf("a file that changed is still agreed to: %s", got)
 	}
+	if _, _, errw := toolbox(t, "", append([]string{"list"}, flags...)...); !strings.Contains(errw, "was changed since it was agreed to") {
+		t.Errorf("nobody says that it changed: %s", errw)
+	}
 	toolbox(t, "", with(one)...)
 	if code, _, _ := toolbox(t, "", with("--forget", one)...); code != 0 {
 		t.Errorf("exit status %d", code)
