@@ -115,3 +115,20 @@ func TestMisfitsSideBySide(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// Texts that a person cannot see are not shown to a model either, and the status says so; the raw schema has
+// them as the server sent them.
+func TestHiddenTexts(t *testing.T) {
+	hidden := `\udb40\udc69\udb40\udc67` // tag characters
+	s := newSource(t, serves(`{"name":"t","title":"T","description":"Reads.`+hidden+`\nTwo lines.","inputSchema":{"type":"object","properties":{"p":{"type":"string","description":"a`+hidden+`b"}}}}`), nil)
+	specs := discover(t, s)
+	if specs[0].Description != "Reads.\nTwo lines." || specs[0].Args[0].Description != "ab" {
+		t.Errorf("%q, %q", specs[0].Description, specs[0].Args[0].Description)
+	}
+	if !strings.Contains(string(specs[0].InputSchema), `\udb40`) {
+		t.Error("the raw schema was edited")
+	}
+	if got := problemText(s); strings.Count(got, `tool "t"`) != 2 || !strings.Contains(got, "description of p") {
+		t.Errorf("nobody is told: %s", got)
+	}
+}
