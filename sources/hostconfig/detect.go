@@ -89,6 +89,9 @@ func detect(name string, doc *hostdoc.Doc) *dialect {
 			return d
 		}
 	}
+	if d := bySchema(root); fits(d) {
+		return d
+	}
 	if d := byKeys(doc); d != nil {
 		return d
 	}
@@ -147,6 +150,20 @@ func byWord(base string) *dialect {
 	return nil
 }
 
+// bySchema knows a format by the address of the schema that the file names.
+func bySchema(root *hostdoc.Node) *dialect {
+	address := strings.ToLower(textOf(root.Get("$schema")))
+	for _, s := range []struct{ part, format string }{
+		{"charm.land/crush", "crush"}, {"/crush/", "crush"}, {"opencode.ai/", "opencode"},
+		{"/gemini-cli/", "gemini"}, {"zed://", "zed"}, {"zed.dev/", "zed"},
+	} {
+		if strings.Contains(address, s.part) {
+			return named(s.format)
+		}
+	}
+	return nil
+}
+
 // byKeys knows a format by where the servers stand and by keys that only it has.
 func byKeys(doc *hostdoc.Doc) *dialect {
 	root := doc.Root
@@ -162,6 +179,8 @@ func byKeys(doc *hostdoc.Doc) *dialect {
 		return named("continue")
 	case has("projects", hostdoc.Map) && hasProjects(root.Get("projects")):
 		return named("claude-code")
+	case has("mcpServers", hostdoc.Map) && isGemini(root):
+		return named("gemini")
 	case has("mcpServers", hostdoc.Map):
 		return byServerKeys(root.Get("mcpServers"), doc.Syntax)
 	case has("mcp", hostdoc.Map) && root.Get("mcp").Get("servers") == nil:
@@ -182,6 +201,16 @@ func isGoose(n *hostdoc.Node) bool {
 	return false
 }
 
+// isGemini knows the settings of Gemini CLI by what they say of servers as a whole.
+func isGemini(root *hostdoc.Node) bool {
+	for _, l := range geminiLists {
+		if _, n, _ := at(root, l.keys); n != nil {
+			return true
+		}
+	}
+	return root.Get("mcp").Get("serverCommand") != nil
+}
+
 func hasProjects(n *hostdoc.Node) bool {
 	return slices.ContainsFunc(n.Members, func(m hostdoc.Member) bool { return m.Value.Get("mcpServers") != nil })
 }
@@ -193,7 +222,7 @@ func mcpKind(n *hostdoc.Node) *dialect {
 		switch c := m.Value.Get("command"); {
 		case word == "local", word == "remote", m.Value.Get("environment") != nil, c != nil && c.Kind == hostdoc.List:
 			return named("opencode")
-		case word == "stdio", word == "http", word == "sse", m.Value.Get("disabled_tools") != nil:
+		case word == "stdio", word == "http", word == "sse", m.Value.Get("disabled_tools") != nil, c != nil && c.Kind == hostdoc.String:
 			return named("crush")
 		}
 	}
@@ -233,7 +262,7 @@ func looksFlat(root *hostdoc.Node) bool {
 		case m.Name == "$schema" && m.Value.Kind == hostdoc.String:
 		case m.Value.Kind != hostdoc.Map:
 			return false
-		case slices.ContainsFunc([]string{"command", "url", "serverUrl", "httpUrl", "uri"}, func(k string) bool { return m.Value.Get(k) != nil }):
+		case isServer(m.Value):
 			servers++
 		}
 	}

@@ -53,6 +53,7 @@ var terminalFormats = []*dialect{
 		}),
 		vars:    shellVars,
 		expands: inAll,
+		file:    geminiServers,
 	},
 	{
 		Format: Format{
@@ -76,6 +77,7 @@ var terminalFormats = []*dialect{
 		bare:    TransportAuto,
 		vars:    hostvars.CurlyEnv | hostvars.CurlyFile,
 		expands: inAll,
+		other:   isSchema,
 	},
 	{
 		Format: Format{

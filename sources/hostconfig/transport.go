@@ -69,7 +69,7 @@ func (s *server) transport() bool {
 				s.cost(s.urlKey, s.d.Program+" wants a type beside an address; none means stdio", `write "type": "http" or "sse"`, s.urlLine)
 			}
 		default:
-			s.cost("command", "is missing, and so is an address", "write one of them", s.line)
+			s.nowhere()
 		}
 	}
 	switch {
@@ -90,6 +90,15 @@ func (s *server) transport() bool {
 		s.checkURL()
 	}
 	return !s.bad
+}
+
+// nowhere costs a server that says neither what to run nor what to call.
+func (s *server) nowhere() {
+	remedy := "write one of them"
+	if looksServers(s.node) {
+		remedy = "it holds servers itself: move them one level up"
+	}
+	s.cost("command", "is missing, and so is an address", remedy, s.line)
 }
 
 // unusedFields takes out what the other transports are for.
