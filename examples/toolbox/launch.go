@@ -138,14 +138,15 @@ func hide(text string) string {
 }
 
 // hideURL leaves out who signs in, the values of the query, what follows a #, and parts of a web address's
-// path that look like a token.
+// path that look like a token. What follows the # of a socket is the path on it.
 func hideURL(address string) string {
+	web := strings.HasPrefix(strings.ToLower(address), "http")
 	before, fragment, marked := strings.Cut(address, "#")
 	before, query, has := strings.Cut(before, "?")
 	if scheme, rest, ok := strings.Cut(before, "://"); ok {
 		parts := strings.Split(hideUser(rest), "/")
 		for i, p := range parts[1:] {
-			if strings.HasPrefix(strings.ToLower(scheme), "http") && looksRandom(p) {
+			if web && looksRandom(p) {
 				parts[i+1] = hidden
 			}
 		}
@@ -162,10 +163,13 @@ func hideURL(address string) string {
 		}
 		before += "?" + strings.Join(parts, "&")
 	}
-	if marked {
-		before += "#" + hide(fragment)
+	switch {
+	case !marked:
+		return before
+	case web:
+		fragment = hide(fragment)
 	}
-	return before
+	return before + "#" + fragment
 }
 
 // hideUser leaves out who signs in, also where a password has a / in it.
