@@ -136,3 +136,70 @@ func TestNullInside(t *testing.T) {
 		t.Errorf("%+v:\n%s", plainly(e), report(f))
 	}
 }
+
+// TestSwitchesEverywhere: disabled and enabled mean so in every format, however they are written.
+func TestSwitchesEverywhere(t *testing.T) {
+	for _, d := range dialects {
+		if len(d.roots[0]) != 1 || d == codexFormat || d.list != nil {
+			continue
+		}
+		for text, want := range map[string]bool{
+			`"disabled": true`: false, `"disabled": "true"`: false, `"disabled": 1`: false, `"disabled": {}`: false, `"disabled": "maybe"`: false,
+			`"enabled": false`: false, `"enabled": "false"`: false, `"enabled": []`: false,
+			`"disabled": false`: true, `"disabled": "false"`: true, `"disabled": null`: true, `"enabled": true`: true, `"enabled": null`: true,
+		} {
+			f := parse(t, "x.json", `{"`+d.roots[0][0]+`": {"a": {"type": "stdio", "command": "x", `+text+`}}}`, &Options{Format: d.Name})
+			if got := entry(t, f, "a").Enabled; got != want {
+				t.Errorf("%s, %s: enabled %v, want %v", d.Name, text, got, want)
+			}
+		}
+	}
+}
+
+// TestBlankCommands: white space is no program and no address, and a path of Windows whose backslashes were
+// read as escapes is not a program with arguments.
+func TestBlankCommands(t *testing.T) {
+	f := parse(t, "x.json", `{"mcpServers": {"a": {"command": " "}, "b": {"url": "\t"}, "c": {"command": "C:\temp\new.exe"}}}`, nil)
+	if len(f.Entries) != 0 {
+		t.Errorf("%v", f.Entries)
+	}
+	mustNote(t, f, "a", "command", Refused, "empty")
+	mustNote(t, f, "b", "url", Refused, "empty")
+	mustNote(t, f, "c", "command", Refused, "control character", `\\`)
+}
+
+// TestOnlyComments: a file without content is empty, whatever its comments are.
+func TestOnlyComments(t *testing.T) {
+	for _, text := range []string{"", "# a\n", "// a\n", "/* a */", "\n\t\n", "---\n"} {
+		if f := parse(t, "x", text, nil); !noted(f, "", "", Ignored, "empty") {
+			t.Errorf("%q: %s", text, report(f))
+		}
+	}
+}
+
+// TestWideText: the syntax of UTF-16 text is found out under any name.
+func TestWideText(t *testing.T) {
+	for want, text := range map[string]string{
+		"goose": "extensions:\n  a:\n    type: stdio\n    cmd: x\n",
+		"codex": "[mcp_servers.a]\ncommand = \"x\"\n",
+		"plain": `{"mcpServers": {"a": {"command": "x"}}}`,
+	} {
+		for _, little := range []bool{true, false} {
+			wide := []byte{0xfe, 0xff}
+			if little {
+				wide = []byte{0xff, 0xfe}
+			}
+			for _, c := range []byte(text) {
+				if little {
+					wide = append(wide, c, 0)
+				} else {
+					wide = append(wide, 0, c)
+				}
+			}
+			f, err := Parse("<stdin>", wide, nil)
+			if err != nil || f.Format != want || len(f.Entries) != 1 {
+				t.Errorf("%s, little-endian %v: %v, %v", want, little, f, err)
+			}
+		}
+	}
+}

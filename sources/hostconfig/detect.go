@@ -3,6 +3,7 @@ package hostconfig
 import (
 	"bytes"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -23,17 +24,45 @@ func syntaxes(d *dialect, name string, data []byte) []hostdoc.Syntax {
 	if d == codexFormat {
 		return []hostdoc.Syntax{hostdoc.TOML}
 	}
-	text := bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\ufeff")), " \t\r\n")
+	text := firstLine(narrow(data))
 	switch {
-	case len(text) == 0, bytes.HasPrefix(text, []byte("{")), bytes.HasPrefix(text, []byte("//")), bytes.HasPrefix(text, []byte("/*")), bytes.HasPrefix(data, []byte("\xff\xfe")), bytes.HasPrefix(data, []byte("\xfe\xff")):
+	case len(text) == 0 && bytes.ContainsRune(narrow(data), '#'): // comments only
+		return []hostdoc.Syntax{hostdoc.YAML}
+	case len(text) == 0, bytes.HasPrefix(text, []byte("{")), bytes.HasPrefix(text, []byte("//")), bytes.HasPrefix(text, []byte("/*")):
 		return []hostdoc.Syntax{hostdoc.JSON}
 	case bytes.HasPrefix(text, []byte("[")):
 		return []hostdoc.Syntax{hostdoc.TOML, hostdoc.JSON}
 	}
-	if first, _, _ := bytes.Cut(bytes.TrimLeft(text, "\r\n"), []byte("\n")); bytes.Contains(first, []byte("=")) && !bytes.Contains(first, []byte(":")) {
+	if tomlPair.Match(text) {
 		return []hostdoc.Syntax{hostdoc.TOML, hostdoc.YAML}
 	}
 	return []hostdoc.Syntax{hostdoc.YAML, hostdoc.TOML}
+}
+
+// tomlPair is a key of TOML with its =.
+var tomlPair = regexp.MustCompile(`^(?:[A-Za-z0-9_.\s-]|"[^"\n]*"|'[^'\n]*')+=`)
+
+// firstLine is the first line that is neither blank nor a comment of YAML and TOML.
+func firstLine(data []byte) []byte {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	for {
+		data = bytes.TrimLeft(data, " \t\r\n")
+		line, rest, _ := bytes.Cut(data, []byte("\n"))
+		if !bytes.HasPrefix(line, []byte("#")) {
+			return line
+		}
+		data = rest
+	}
+}
+
+// narrow is the beginning of a text, of UTF-16 what it has in common with ASCII.
+func narrow(data []byte) []byte {
+	const enough = 64 << 10
+	data = data[:min(len(data), enough)]
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
+		return bytes.ReplaceAll(data[2:], []byte{0}, nil)
+	}
+	return data
 }
 
 func slashes(name string) string { return strings.ReplaceAll(name, `\`, "/") }

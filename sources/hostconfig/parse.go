@@ -123,14 +123,20 @@ func (r *reader) warnings(doc *hostdoc.Doc) {
 // document reads the syntax: that of the name, else that of the content.
 func (r *reader) document(d *dialect, data []byte) (*hostdoc.Doc, error) {
 	var first error
+	var text *hostdoc.Doc
 	for _, syntax := range syntaxes(d, r.file.Name, data) {
 		doc, err := hostdoc.Parse(r.file.Name, syntax, data)
-		if err == nil {
+		switch {
+		case err == nil && (doc.Root.Kind != hostdoc.String || text != nil):
 			return doc, nil
-		}
-		if first == nil {
+		case err == nil:
+			text = doc // nearly any text is a text of YAML
+		case first == nil:
 			first = err
 		}
+	}
+	if text != nil {
+		return text, nil
 	}
 	return nil, first
 }

@@ -220,6 +220,9 @@ func TestDetect(t *testing.T) {
 		{"x", "mcpServers:\n  a: { command: x }\n", "plain"},
 		{"x", "[mcp_servers.a]\ncommand='x'\n", "codex"},
 		{"x", "model = 'y'\n[mcp_servers.a]\ncommand='x'\n", "codex"},
+		{"x", "# mine: all\n\nmodel = 'y'\n[mcp_servers.a]\ncommand='x'\n", "codex"}, // one text of YAML, too
+		{"x", "mcp_servers.a.url = 'https://h'", "codex"},
+		{"x", "# [mcp_servers.b]\nmcpServers:\n  a: { command: x }\n", "plain"},
 		{"x", `{"mcpServers":{"a":` + stdio + `}}`, "plain"},
 		{"my-cursor-backup.json", `{"mcpServers":{"a":` + stdio + `}}`, "cursor"},
 		{"zed.json", `{"mcpServers":{"a":` + stdio + `}}`, "plain"}, // the name is not enough

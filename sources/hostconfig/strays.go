@@ -18,7 +18,7 @@ func (r *reader) strays(n, read *hostdoc.Node, path string, depth int) {
 	if n == read || depth == strayDepth {
 		return
 	}
-	for i, m := range n.Members {
+	for i, m := range n.Last() {
 		if i == strayWidth {
 			return
 		}

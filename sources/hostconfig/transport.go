@@ -3,6 +3,7 @@ package hostconfig
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/toolsource/toolsource"
 	"github.com/toolsource/toolsource/internal/hostvars"
@@ -44,7 +45,7 @@ func (s *server) word(v val) {
 // transport decides how the server is reached and reports what that leaves without use.
 func (s *server) transport() bool {
 	e := &s.entry
-	command, url := e.Command != "", e.URL != ""
+	command, url := strings.TrimSpace(e.Command) != "", strings.TrimSpace(e.URL) != ""
 	if line, ok := s.seen["command"]; ok && !command && !url {
 		s.cost("command", "is empty", "write a program", line)
 		return false
@@ -157,6 +158,10 @@ func (s *server) checkCommand() {
 	}
 	if strings.HasPrefix(text, `"`) || strings.HasPrefix(text, "'") {
 		s.cost("command", "begins with a quote, which would be a part of the name", "write the path without quotes", line)
+		return
+	}
+	if strings.ContainsFunc(text, unicode.IsControl) {
+		s.cost("command", "holds a tab, a line end or another control character", `in a Windows path, write \\ or /`, line)
 		return
 	}
 	if len(words) < 2 {
