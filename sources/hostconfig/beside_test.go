@@ -16,6 +16,7 @@ func TestServersThatTheFileSwitchesOff(t *testing.T) {
 		{"gemini, an empty list allows none", "settings.json", `{` + servers + `, "allowMCPServers": []}`, ""},
 		{"gemini, a list that cannot be read allows none", "settings.json", `{` + servers + `, "mcp": {"allowed": "a"}}`, ""},
 		{"gemini, null is absent", "settings.json", `{` + servers + `, "mcp": {"allowed": null, "excluded": null}}`, "a b c"},
+		{"claude code, for all projects", ".claude.json", `{` + servers + `, "disabledMcpServers": ["b"]}`, "a c"},
 		{"claude code, this project", ".claude.json", `{` + servers + `, "projects": {"/here": {"disabledMcpServers": ["b"]}, "/there": {"disabledMcpServers": ["a"]}}}`, "a c"},
 		{"claude code, servers of the project, too", ".claude.json", `{` + servers + `, "projects": {"/here": {"mcpServers": {"d": {"command": "x"}}, "disabledMcpServers": ["a", "d"]}}}`, "b c"},
 	} {
@@ -81,6 +82,7 @@ func TestFormatFromContent(t *testing.T) {
 		{"gemini", `{"$schema": "https://raw.githubusercontent.com/google-gemini/gemini-cli/main/schemas/settings.schema.json", "mcpServers": {"a": {"command": "x"}}}`},
 		{"gemini", `{"mcpServers": {"a": {"url": "https://example.test"}}, "mcp": {"excluded": ["b"]}}`},
 		{"gemini", `{"mcpServers": {"a": {"url": "https://example.test"}}, "allowMCPServers": ["a"]}`},
+		{"mcphost", `{"mcpServers": {"a": {"type": "local", "command": ["x"]}}}`},
 		{"opencode-flat", `{"$schema": "https://opencode.ai/config.json", "a": {"type": "local", "command": ["x"]}}`},
 		{"plain", `{"$schema": "https://charm.land/crush.json", "mcpServers": {"a": {"command": "x"}}}`},
 	} {
@@ -89,6 +91,18 @@ func TestFormatFromContent(t *testing.T) {
 			if f.Format != c.want || len(f.Entries) != 1 {
 				t.Errorf("%s is of format %s with %d servers, want %s with 1: %s\n%s", name, f.Format, len(f.Entries), c.want, c.text, report(f))
 			}
+		}
+	}
+	for text, want := range map[string]string{
+		"version: 1.2.1\nmcpServers:\n  a: {url: http://h, timeout: 60000}\n":   "librechat",
+		"mcpServers:\n  a: {command: x}\nendpoints:\n  custom: []\n":            "librechat",
+		"mcpServers:\n  a: {transport: streamable, url: http://h}\nmodel: m\n":  "mcphost",
+		"name: c\nversion: 1.0.0\nmcpServers:\n  - {name: a, command: x}\n":     "continue",
+		"mcpServers:\n  a: {command: x}\n":                                      "plain",
+		"extensions:\n  a: {type: stdio, cmd: x}\nversion: 1\nGOOSE_MODEL: m\n": "goose",
+	} {
+		if f := parse(t, "<stdin>", text, nil); f.Format != want || len(f.Entries) != 1 {
+			t.Errorf("is of format %s with %d servers, want %s with 1: %s\n%s", f.Format, len(f.Entries), want, text, report(f))
 		}
 	}
 	if f := parse(t, "x", `{"$schema": "https://example.test", "a": {"type": "local", "command": ["x"]}}`, nil); strings.Contains(report(f), "refused") {

@@ -211,7 +211,10 @@ func byKeys(doc *hostdoc.Doc) *dialect {
 	case has("mcpServers", hostdoc.Map) && isGemini(root):
 		return named("gemini")
 	case has("mcpServers", hostdoc.Map):
-		return byServerKeys(root.Get("mcpServers"), doc.Syntax)
+		if d := byServerKeys(root.Get("mcpServers")); d != nil || doc.Syntax != hostdoc.YAML {
+			return d
+		}
+		return byYAMLKeys(root)
 	case has("mcp", hostdoc.Map) && root.Get("mcp").Get("servers") == nil:
 		return mcpKind(root.Get("mcp"))
 	}
@@ -259,7 +262,7 @@ func mcpKind(n *hostdoc.Node) *dialect {
 }
 
 // byServerKeys knows a format by a key of a server that no other has.
-func byServerKeys(servers *hostdoc.Node, syntax hostdoc.Syntax) *dialect {
+func byServerKeys(servers *hostdoc.Node) *dialect {
 	only := map[string]string{
 		"serverUrl": "windsurf", "httpUrl": "gemini", "includeTools": "gemini", "excludeTools": "gemini", "authProviderType": "gemini",
 		"allowedTools": "mcphost", "excludedTools": "mcphost", "watchPaths": "roo", "transportType": "cline",
@@ -275,6 +278,19 @@ func byServerKeys(servers *hostdoc.Node, syntax hostdoc.Syntax) *dialect {
 			case k.Name == "headers" && k.Value.Kind == hostdoc.List, k.Name == "command" && k.Value.Kind == hostdoc.List:
 				return named("mcphost")
 			}
+		}
+	}
+	return nil
+}
+
+// byYAMLKeys tells the programs that keep a map of servers in YAML by what stands beside it.
+func byYAMLKeys(root *hostdoc.Node) *dialect {
+	for _, m := range root.Members {
+		switch m.Name {
+		case "endpoints", "interface", "registration", "fileConfig", "modelSpecs", "mcpSettings", "version":
+			return named("librechat")
+		case "model", "max-steps", "max-tokens", "provider-url", "provider-api-key", "system-prompt":
+			return named("mcphost")
 		}
 	}
 	return nil

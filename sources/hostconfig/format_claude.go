@@ -13,7 +13,8 @@ import (
 // only, and expands no variables.
 //
 // Claude Code: https://code.claude.com/docs/en/mcp. No type means stdio there. Variables are ${NAME} and
-// ${NAME:-default} in five fields; the default also stands in for an empty variable.
+// ${NAME:-default} in five fields; the default also stands in for an empty variable. disabledMcpServers is
+// what its own switch writes into ~/.claude.json, by public accounts of that file.
 var claudeFormats = []*dialect{
 	{
 		Format: Format{
@@ -56,6 +57,7 @@ var claudeFormats = []*dialect{
 // count, and win over the user's own; the others are reported. What the project of the workspace switches off
 // is off, whoever declares it.
 func claudeProjects(r *reader, root, _ *hostdoc.Node) {
+	r.switchOff(root.Get("disabledMcpServers"), "disabledMcpServers", true)
 	projects := root.Get("projects")
 	if projects == nil || projects.Kind == hostdoc.Null {
 		return

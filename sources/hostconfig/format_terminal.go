@@ -16,6 +16,7 @@ import (
 // Codex: openai/codex codex-rs/config/src/mcp_types.rs, see format_codex.go.
 //
 // Gemini CLI: google-gemini/gemini-cli docs/tools/mcp-server.md. httpUrl is streamable HTTP, url is SSE.
+// mcp.allowed and mcp.excluded, once allowMCPServers and excludeMCPServers: docs/cli/configuration.md.
 //
 // opencode: https://opencode.ai/docs/mcp-servers. The command is a list, and {env:NAME} and {file:PATH} are
 // expanded.

@@ -13,14 +13,14 @@ import (
 // typeOf are the words for a transport, without case and separators.
 var typeOf = map[string]string{
 	"stdio": TransportStdio, "local": TransportStdio,
-	"http": TransportHTTP, "streamablehttp": TransportHTTP,
+	"http": TransportHTTP, "streamablehttp": TransportHTTP, "streamable": TransportHTTP,
 	"sse": TransportSSE, "remote": TransportAuto,
 }
 
 const typeWords = "stdio, local, http, streamable-http, streamableHttp, streamable_http, sse or remote"
 
 // builtIn are words for servers that are a part of the program itself.
-var builtIn = []string{"builtin", "platform", "frontend", "inlinepython"}
+var builtIn = []string{"builtin", "platform", "frontend", "inlinepython", "inprocess"}
 
 // word reads the word for a transport. It is shown only where it is one of ours, lest it be something else.
 func (s *server) word(v val) {
