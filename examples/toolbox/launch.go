@@ -55,7 +55,10 @@ func entryLaunch(e hostconfig.Entry) string {
 	return sources.Server{Entry: &e}.Launch()
 }
 
-const hidden = "***"
+const (
+	hidden     = "***"
+	longestArg = 200 // runes of an argument that are shown
+)
 
 // secretName is the name of an option, a variable or a parameter whose value is not for showing.
 var secretName = regexp.MustCompile(`(?i)(token|secret|password|passwd|passphrase|credential|authorization|bearer|(api|access|private|auth|secret)[-_.]?key)s?($|[^a-z])|^-*(key|pat)$`)
@@ -79,7 +82,7 @@ func hideArgs(args []string) []string {
 	out := make([]string, len(args))
 	option := "" // the argument before it, if that is an option without a value
 	for i, a := range args {
-		out[i] = hideArg(option, a)
+		out[i] = middle(hideArg(option, a), longestArg)
 		option = ""
 		if strings.HasPrefix(a, "-") && !strings.Contains(a, "=") {
 			option = a
