@@ -217,3 +217,28 @@ func TestWideText(t *testing.T) {
 		}
 	}
 }
+
+// TestAddressesThatNobodyCanCall: what the client would refuse is said when the file is read.
+func TestAddressesThatNobodyCanCall(t *testing.T) {
+	for text, want := range map[string]string{
+		"https://": "no host", "http:///x": "no host", "https://:80/x": "no host", "https://h.test/%zz": "no valid address",
+		"https://h.test:port/": "no valid address", "unix://": "no socket", "unix://h/x": "no socket", "ftp://h.test": "http or https", "h.test/mcp": "http or https",
+	} {
+		f := parse(t, "x.json", `{"mcpServers": {"a": {"url": "`+text+`"}}}`, nil)
+		if len(f.Entries) != 0 || !noted(f, "a", "url", Refused, want) {
+			t.Errorf("%s:\n%s", text, report(f))
+		}
+	}
+	for _, text := range []string{"https://h.test", "HTTP://h.test", "http://[::1]:8080/x", "unix:///tmp/x.sock#/mcp", "https://${HOST}:${PORT}/x", "http://localhost:${PORT:-80}/", "${URL}"} {
+		f := parse(t, "x.json", `{"mcpServers": {"a": {"url": "`+text+`"}}}`, nil)
+		if len(f.Entries) != 1 || strings.Contains(report(f), "refused") {
+			t.Errorf("%s:\n%s", text, report(f))
+		}
+	}
+	f := parse(t, "x.json", `{"mcpServers": {"a": {"url": "https://me:PLANTED@h.test"}, "b": {"command": "x", "env": {"LD_PRELOAD": "/PLANTED.so"}}}}`, nil)
+	mustNote(t, f, "a", "url", Taken, "user name or password", "headers")
+	mustNote(t, f, "b", "env.LD_PRELOAD", Taken, "not started", "allow_env")
+	if strings.Contains(report(f), "PLANTED") {
+		t.Error(report(f))
+	}
+}

@@ -1,6 +1,7 @@
 package hostconfig
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 	"unicode"
@@ -196,6 +197,7 @@ func (s *server) checkURL() {
 	switch strings.ToLower(scheme) {
 	case "http", "https", "unix":
 		if ok {
+			s.checkParts()
 			return
 		}
 	case "ws", "wss":
@@ -206,4 +208,22 @@ func (s *server) checkURL() {
 		return
 	}
 	s.cost(s.urlKey, "is no address with http or https", "write http://HOST/PATH", s.urlLine)
+}
+
+// checkParts refuses an address that no client could call, if it has no variables that may change it.
+func (s *server) checkParts() {
+	if len(hostvars.Refs(s.entry.URL, s.vars.notation)) > 0 {
+		return
+	}
+	u, err := url.Parse(s.entry.URL)
+	switch {
+	case err != nil: // its text repeats the address
+		s.cost(s.urlKey, "is no valid address", "write http://HOST/PATH", s.urlLine)
+	case u.Scheme == "unix" && (u.Host != "" || strings.Trim(u.Path, "/") == ""):
+		s.cost(s.urlKey, "names no socket", "write unix:///path/to/socket#/mcp", s.urlLine)
+	case u.Scheme != "unix" && u.Hostname() == "":
+		s.cost(s.urlKey, "has no host", "write http://HOST/PATH", s.urlLine)
+	case u.User != nil:
+		s.note(Taken, s.urlKey, "holds a user name or password, with which no server is called here", "put them into headers", s.urlLine)
+	}
 }
