@@ -84,6 +84,8 @@ func TestFormatFromContent(t *testing.T) {
 		{"gemini", `{"mcpServers": {"a": {"url": "https://example.test"}}, "allowMCPServers": ["a"]}`},
 		{"mcphost", `{"mcpServers": {"a": {"type": "local", "command": ["x"]}}}`},
 		{"opencode-flat", `{"$schema": "https://opencode.ai/config.json", "a": {"type": "local", "command": ["x"]}}`},
+		{"claude-code", `{"mcpServers": {"a": {"command": "x"}}, "projects": {"/p": {"allowedTools": [], "enabledMcpjsonServers": []}}}`},
+		{"plain", `{"mcpServers": {"a": {"command": "x"}}, "projects": {"/p": {}}}`},
 		{"plain", `{"$schema": "https://charm.land/crush.json", "mcpServers": {"a": {"command": "x"}}}`},
 	} {
 		for _, name := range []string{"<stdin>", "unknown.json"} {

@@ -244,7 +244,9 @@ func isGemini(root *hostdoc.Node) bool {
 }
 
 func hasProjects(n *hostdoc.Node) bool {
-	return slices.ContainsFunc(n.Members, func(m hostdoc.Member) bool { return m.Value.Get("mcpServers") != nil })
+	return slices.ContainsFunc(n.Members, func(m hostdoc.Member) bool {
+		return m.Value.Get("mcpServers") != nil || m.Value.Get("disabledMcpServers") != nil || m.Value.Get("enabledMcpjsonServers") != nil
+	})
 }
 
 // mcpKind tells opencode from Crush: both keep servers below mcp.
