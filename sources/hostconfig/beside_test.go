@@ -244,3 +244,16 @@ func TestAddressesThatNobodyCanCall(t *testing.T) {
 		t.Error(report(f))
 	}
 }
+
+// TestSuspectValues: a value that was read in a way that is hardly meant is told, and is there.
+func TestSuspectValues(t *testing.T) {
+	f := parse(t, "x.json", `{"mcpServers": {"a": {"command": "x", "args": ["C:\\temp", "C:\\x\\new", "C:\temp", "\ud83d"]}}}`, nil)
+	if e := entry(t, f, "a"); len(e.Args) != 4 || e.Args[2] != "C:\temp" {
+		t.Errorf("%q", e.Args)
+	}
+	mustNote(t, f, "", "mcpServers.a.args[2]", Taken, "Windows path", `\\`)
+	mustNote(t, f, "", "mcpServers.a.args[3]", Taken, "surrogate")
+	if f = parse(t, "x.json", `{"mcpServers": {"a": {"command": "x", "z": {"b": 1, "b": 2}}}}`, nil); !noted(f, "", "mcpServers.a.z.b", Ignored, "last one counts") {
+		t.Error(report(f))
+	}
+}

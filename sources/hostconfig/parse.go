@@ -113,7 +113,7 @@ func (r *reader) warnings(doc *hostdoc.Doc) {
 			continue
 		}
 		action := Ignored
-		if p.Key == "" {
+		if p.Key == "" || doc.Taken[p] {
 			action = Taken
 		}
 		r.note(Note{Field: p.Key, Action: action, Reason: p.Message, Remedy: p.Hint, Line: p.Line})
