@@ -181,10 +181,14 @@ func zedCommand(s *server, v val) {
 	known := keys{"path": readCommand, "args": readArgs, "env": readEnv}
 	for _, m := range v.node.Last() {
 		inner := val{key: v.key + "." + m.Name, node: m.Value, line: m.Line}
-		if read, ok := known[m.Name]; ok {
-			read(s, inner)
-		} else {
+		read, ok := known[m.Name]
+		switch {
+		case !ok:
 			s.unknown(inner, m.Name, known)
+		case m.Value.Kind == hostdoc.Null:
+			s.note(Ignored, inner.key, "is null", "", m.Line)
+		default:
+			read(s, inner)
 		}
 	}
 }

@@ -86,6 +86,10 @@ func continueList(r *reader, n *hostdoc.Node) {
 	next := map[string]int{}
 	used := make(map[string]bool, len(n.Items))
 	for i, item := range n.Items {
+		if block := textOf(item.Get("uses")); block != "" && item.Get("command") == nil && item.Get("url") == nil {
+			r.note(Note{Server: block, Action: Ignored, Line: item.Line, Reason: "is a block of Continue's hub, whose content is not in this file", Remedy: "write its command or its address here"})
+			continue
+		}
 		name := textOf(item.Get("name"))
 		id := name
 		if id == "" {
