@@ -34,7 +34,7 @@ func schemaWords(s *tree, at *loc, c *changes) *tree {
 		case schemaMaps[m.key] && m.value.isObject():
 			for j := range m.value.members {
 				e := &m.value.members[j]
-				if m.key != "dependencies" || !e.value.isArray() {
+				if m.key != "dependencies" || !e.value.isArray() || !areNames(newObject(*e)) {
 					e.value = repair(e.value, &loc{up: here, key: e.key})
 				}
 			}
