@@ -257,3 +257,20 @@ func TestSuspectValues(t *testing.T) {
 		t.Error(report(f))
 	}
 }
+
+// TestSecretArguments: a credential that stands in an argument of its own is one of the secrets.
+func TestSecretArguments(t *testing.T) {
+	f := parse(t, "x.json", `{"mcpServers": {"a": {"command": "x", "args": ["-y", "server", "--api-key", "one", "--header", "X-Team: two", "-H", "Authorization: Bearer three",
+		"--token", "--verbose", "--root", "/srv", "--password", "four", "--port", "5"]}}}`, nil)
+	_, secrets, err := entry(t, f, "a").Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range secrets {
+		got = append(got, s.Reveal())
+	}
+	if want := []string{"one", "two", "Bearer three", "four"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
