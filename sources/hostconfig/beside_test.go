@@ -274,3 +274,22 @@ func TestSecretArguments(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// TestNothingBesideServersIsDroppedInSilence: nor is a key of what stands beside them.
+func TestNothingBesideServersIsDroppedInSilence(t *testing.T) {
+	f := parse(t, ".vscode/mcp.json", `{"servers": {"a": {"command": "x"}}, "inputs": [
+ {"id": "a", "type": "promptString", "default": ["PLANTED"], "bogus": 1},
+ {"id": "a", "type": "promptString", "default": "PLANTED"},
+ {"id": "b", "type": "command", "command": "x"}]}`, nil)
+	mustNote(t, f, "", "inputs[0].default", Ignored, "want text")
+	mustNote(t, f, "", "inputs[0].bogus", Ignored, "unknown key")
+	mustNote(t, f, "", "inputs[1]", Ignored, "line 2")
+	mustNote(t, f, "", "inputs[2].command", Ignored, "asked for")
+	if len(f.Inputs) != 2 || f.Inputs[0].HasDefault || strings.Contains(report(f), "PLANTED") {
+		t.Errorf("%d inputs\n%s", len(f.Inputs), report(f))
+	}
+	f = parse(t, "opencode.json", `{"mcp": {"a": {"type": "local", "command": ["x"]}}, "tools": {"a_x": "no", "a_y": null}}`, nil)
+	mustNote(t, f, "", "tools.a_x", Ignored, "true or false")
+	f = parse(t, "goose/config.yaml", "extensions:\n  a: {type: stdio, cmd: x, config: text}\n", nil)
+	mustNote(t, f, "a", "config", Refused, "want a map")
+}
