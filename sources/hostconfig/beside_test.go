@@ -112,6 +112,23 @@ func TestFormatFromContent(t *testing.T) {
 	}
 }
 
+// TestPlacesWithoutServers: a file that has none yet is of the program whose place it is in.
+func TestPlacesWithoutServers(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"/p/opencode.json", `{"model": "m"}`, "opencode"},
+		{"/p/.cursor/mcp.json", `{}`, "cursor"},
+		{"/p/.codex/config.toml", "model = 'm'\n", "codex"},
+		{"/h/.config/goose/config.yaml", "GOOSE_MODEL: m\n", "goose"},
+		{"/p/.vscode/settings.json", `{"editor.fontSize": 12}`, "vscode"},
+		{"/p/.vscode/mcp.json", `{"mcpServers": {}}`, "plain"},
+		{"/p/unknown.json", `{"a": 1}`, "plain"},
+	} {
+		if f := parse(t, c.name, c.text, nil); f.Format != c.want || len(f.Entries) != 0 || len(f.Report) == 0 && c.want != "plain" {
+			t.Errorf("%s is of format %s, want %s:\n%s", c.name, f.Format, c.want, report(f))
+		}
+	}
+}
+
 // TestWordsForYes: people write them in YAML, where some readers take them for booleans and others for text.
 func TestWordsForYes(t *testing.T) {
 	f := parse(t, "goose/config.yaml", "extensions:\n  a: {type: stdio, cmd: x, enabled: yes}\n  b: {type: stdio, cmd: x, enabled: Off}\n  c: {type: stdio, cmd: x, enabled: on}\n  d: {type: stdio, cmd: x, enabled: maybe}\n", nil)
