@@ -32,7 +32,11 @@ type StatusError struct {
 	text            string
 }
 
-// Error is the status, the type and the first line of the body.
+// Answered reports whether the server itself answered, so that the way to it is in order: it failed at what it
+// was asked for, or wants to be asked less. What a gateway says of a server (502, 503, 504) is no such answer.
+func (e *StatusError) Answered() bool { return e.Status == 500 || e.Status == 501 || e.Status == 429 }
+
+// Error is the status, the type, the first line of the body, and why Options.OAuth did not authorise.
 func (e *StatusError) Error() string { return e.text }
 
 // The codes of JSON-RPC.
@@ -100,6 +104,9 @@ func (s *Server) exportStatus(st *wire.StatusError) *StatusError {
 	}
 	if body := firstLine(st.Body); body != "" {
 		text += ": " + body
+	}
+	if st.Authorising != "" {
+		text += ": authorising: " + firstLine(st.Authorising)
 	}
 	return &StatusError{
 		Status: st.Status, ContentType: s.redact.text(st.ContentType), WWWAuthenticate: s.redact.text(st.WWWAuthenticate),

@@ -37,6 +37,7 @@ type session struct {
 	live    atomic.Bool // conn and cs are set; until then changes of the list do not count, as it is listed anyway
 	closing atomic.Bool // Close was called: what then fails was not lost
 	reports reports
+	asking  asking
 	tools   atomic.Pointer[[]toolFacts] // what the last listing says, sorted by name
 }
 
@@ -179,10 +180,10 @@ func (s *session) relistEvery(hint time.Duration) time.Duration {
 
 // list asks for the whole listing.
 func (s *session) list(ctx context.Context) (Listing, error) {
-	init := s.cs.InitializeResult()
-	if init == nil || init.Capabilities == nil || init.Capabilities.Tools == nil {
+	has := s.capabilities()
+	if has.Tools == nil {
 		s.setTools(Listing{})
-		return Listing{}, nil
+		return Listing{Resources: has.Resources != nil, Prompts: has.Prompts != nil}, nil
 	}
 	cfg := &s.line.set.Load().cfg
 	r := &listReader{server: s.srv.id, maxTools: cfg.MaxTools, maxPages: cfg.MaxPages}
@@ -193,10 +194,19 @@ func (s *session) list(ctx context.Context) (Listing, error) {
 		}
 	}
 	if err == nil {
+		l.Resources, l.Prompts = has.Resources != nil, has.Prompts != nil
 		s.callable(&l)
 		s.setTools(l)
 	}
 	return l, err
+}
+
+// capabilities are what the server declares.
+func (s *session) capabilities() *mcp.ServerCapabilities {
+	if init := s.cs.InitializeResult(); init != nil && init.Capabilities != nil {
+		return init.Capabilities
+	}
+	return &mcp.ServerCapabilities{}
 }
 
 func (s *session) page(ctx context.Context, cursor string) (json.RawMessage, error) {
@@ -304,14 +314,31 @@ type reports struct {
 type report struct {
 	token string
 	ctx   context.Context // of the call
+	call  string          // wire name of the tool, or the method
 }
 
-func (r *reports) add(ctx context.Context) (token string) {
+func (r *reports) add(ctx context.Context, call string) (token string) {
 	token = strconv.FormatUint(r.next.Add(1), 10)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.to = append(r.to, report{token, ctx})
+	r.to = append(r.to, report{token, ctx, call})
 	return token
+}
+
+// cause is the call with a token, or, if there is no token, the only call.
+func (r *reports) cause(token string) (ctx context.Context, call string, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := 0
+	if token != "" {
+		i = r.findLocked(token)
+	} else if len(r.to) != 1 {
+		i = -1
+	}
+	if i < 0 {
+		return nil, "", false
+	}
+	return r.to[i].ctx, r.to[i].call, true
 }
 
 // remove is quick where the oldest call ends first, which is the rule.
