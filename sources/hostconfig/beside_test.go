@@ -112,6 +112,23 @@ func TestFormatFromContent(t *testing.T) {
 	}
 }
 
+// TestPlacesWithoutServers: a file that has none yet is of the program whose place it is in.
+func TestPlacesWithoutServers(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"/p/opencode.json", `{"model": "m"}`, "opencode"},
+		{"/p/.cursor/mcp.json", `{}`, "cursor"},
+		{"/p/.codex/config.toml", "model = 'm'\n", "codex"},
+		{"/h/.config/goose/config.yaml", "GOOSE_MODEL: m\n", "goose"},
+		{"/p/.vscode/settings.json", `{"editor.fontSize": 12}`, "vscode"},
+		{"/p/.vscode/mcp.json", `{"mcpServers": {}}`, "plain"},
+		{"/p/unknown.json", `{"a": 1}`, "plain"},
+	} {
+		if f := parse(t, c.name, c.text, nil); f.Format != c.want || len(f.Entries) != 0 || len(f.Report) == 0 && c.want != "plain" {
+			t.Errorf("%s is of format %s, want %s:\n%s", c.name, f.Format, c.want, report(f))
+		}
+	}
+}
+
 // TestWordsForYes: people write them in YAML, where some readers take them for booleans and others for text.
 func TestWordsForYes(t *testing.T) {
 	f := parse(t, "goose/config.yaml", "extensions:\n  a: {type: stdio, cmd: x, enabled: yes}\n  b: {type: stdio, cmd: x, enabled: Off}\n  c: {type: stdio, cmd: x, enabled: on}\n  d: {type: stdio, cmd: x, enabled: maybe}\n", nil)
@@ -256,4 +273,40 @@ func TestSuspectValues(t *testing.T) {
 	if f = parse(t, "x.json", `{"mcpServers": {"a": {"command": "x", "z": {"b": 1, "b": 2}}}}`, nil); !noted(f, "", "mcpServers.a.z.b", Ignored, "last one counts") {
 		t.Error(report(f))
 	}
+}
+
+// TestSecretArguments: a credential that stands in an argument of its own is one of the secrets.
+func TestSecretArguments(t *testing.T) {
+	f := parse(t, "x.json", `{"mcpServers": {"a": {"command": "x", "args": ["-y", "server", "--api-key", "one", "--header", "X-Team: two", "-H", "Authorization: Bearer three",
+		"--token", "--verbose", "--root", "/srv", "--password", "four", "--port", "5"]}}}`, nil)
+	_, secrets, err := entry(t, f, "a").Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range secrets {
+		got = append(got, s.Reveal())
+	}
+	if want := []string{"one", "two", "Bearer three", "four"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestNothingBesideServersIsDroppedInSilence: nor is a key of what stands beside them.
+func TestNothingBesideServersIsDroppedInSilence(t *testing.T) {
+	f := parse(t, ".vscode/mcp.json", `{"servers": {"a": {"command": "x"}}, "inputs": [
+ {"id": "a", "type": "promptString", "default": ["PLANTED"], "bogus": 1},
+ {"id": "a", "type": "promptString", "default": "PLANTED"},
+ {"id": "b", "type": "command", "command": "x"}]}`, nil)
+	mustNote(t, f, "", "inputs[0].default", Ignored, "want text")
+	mustNote(t, f, "", "inputs[0].bogus", Ignored, "unknown key")
+	mustNote(t, f, "", "inputs[1]", Ignored, "line 2")
+	mustNote(t, f, "", "inputs[2].command", Ignored, "asked for")
+	if len(f.Inputs) != 2 || f.Inputs[0].HasDefault || strings.Contains(report(f), "PLANTED") {
+		t.Errorf("%d inputs\n%s", len(f.Inputs), report(f))
+	}
+	f = parse(t, "opencode.json", `{"mcp": {"a": {"type": "local", "command": ["x"]}}, "tools": {"a_x": "no", "a_y": null}}`, nil)
+	mustNote(t, f, "", "tools.a_x", Ignored, "true or false")
+	f = parse(t, "goose/config.yaml", "extensions:\n  a: {type: stdio, cmd: x, config: text}\n", nil)
+	mustNote(t, f, "a", "config", Refused, "want a map")
 }

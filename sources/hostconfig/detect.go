@@ -99,7 +99,7 @@ var places = []struct{ end, format string }{
 
 // detect finds out the format: from the path, then from keys that only one format has, then from a format's
 // name in the name of the file; what is left is plain. A path or a name counts only if the file has servers
-// where that format keeps them, or none at all.
+// where that format keeps them, or none at all anywhere.
 func detect(name string, doc *hostdoc.Doc) *dialect {
 	root := doc.Root
 	fits := func(d *dialect) bool {
@@ -113,9 +113,17 @@ func detect(name string, doc *hostdoc.Doc) *dialect {
 		return servers != nil || d.isOne(root) || d.Name == "claude-code" && root.Get("projects") != nil
 	}
 	full := slashes(name)
+	var there *dialect // of the path
 	for _, p := range places {
-		if d := named(p.format); endsWith(full, p.end) && (fits(d) || root.Kind == hostdoc.Null) {
+		d := named(p.format)
+		if !endsWith(full, p.end) {
+			continue
+		}
+		if fits(d) || root.Kind == hostdoc.Null {
 			return d
+		}
+		if there == nil && d.speaks(doc.Syntax) {
+			there = d
 		}
 	}
 	if d := bySchema(root); fits(d) {
@@ -133,6 +141,9 @@ func detect(name string, doc *hostdoc.Doc) *dialect {
 	}
 	if looksFlat(root) {
 		return flatKind(root)
+	}
+	if there != nil && !fits(named("plain")) {
+		return there
 	}
 	return named("plain")
 }

@@ -144,6 +144,9 @@ func opencodeTools(r *reader, root, _ *hostdoc.Node) {
 	match, left := prefixes(r.entries), maxHits
 	for _, m := range tools.Last() {
 		if m.Value.Kind != hostdoc.Bool {
+			if m.Value.Kind != hostdoc.Null {
+				r.note(Note{Field: "tools." + m.Name, Action: Ignored, Line: m.Line, Reason: "want true or false, not " + a(m.Value.Kind)})
+			}
 			continue
 		}
 		hits := match(m.Name, left)

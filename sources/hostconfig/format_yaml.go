@@ -47,7 +47,7 @@ var yamlFormats = []*dialect{
 		roots: [][]string{{"extensions"}},
 		keys: common.plus(keys{
 			"cmd": readCommand, "envs": readEnv, "env_keys": gooseEnvKeys, "uri": address(""), "enabled": readEnabled,
-			"timeout": callTimeout(second), "available_tools": gooseTools, "cwd": readCwd, "config": quiet,
+			"timeout": callTimeout(second), "available_tools": gooseTools, "cwd": readCwd, "config": gooseConfig,
 			"bundled": quiet, "display_name": quiet,
 		}),
 		bare:     TransportAuto,
@@ -161,6 +161,13 @@ func gooseShape(s *server) bool {
 		}
 	}
 	return true
+}
+
+// gooseConfig reports an inner map that is none; the keys of one were read before.
+func gooseConfig(s *server, v val) {
+	if v.node.Kind != hostdoc.Map {
+		s.refuse(v.key, "want a map of keys, not "+a(v.node.Kind), "", v.line)
+	}
 }
 
 // gooseEnvKeys reads names of variables that the server needs.
