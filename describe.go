@@ -4,6 +4,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // signature is "name(a, b) -> returns".
@@ -40,10 +41,26 @@ func describe(specs []ToolSpec) string {
 		b.WriteString(specs[i].Signature())
 		if d := strings.TrimSpace(oneLine(specs[i].Description)); d != "" {
 			b.WriteString(": ")
-			b.WriteString(d)
+			b.WriteString(shorten(d, maxDescribed))
 		}
 	}
 	return b.String()
+}
+
+// maxDescribed is how many characters of a description a line has.
+const maxDescribed = 1024
+
+// shorten keeps at most the first characters of a text; an ellipsis says that more followed.
+func shorten(s string, most int) string {
+	if len(s) <= most || utf8.RuneCountInString(s) <= most {
+		return s
+	}
+	at := 0
+	for range most - 1 {
+		_, n := utf8.DecodeRuneInString(s[at:])
+		at += n
+	}
+	return strings.TrimRight(s[:at], " ") + "\u2026"
 }
 
 // quoteAll lists words in quotes, sorted.

@@ -10,13 +10,12 @@ import (
 // to a file system; "resource" and an ending by its MIME type where there is none. It is a name and never a
 // path.
 func (c Content) FileName() string {
-	name := c.URI
-	if name == "" {
-		name = c.Name
+	name := c.Name // as it is: a ? or a % in it means nothing
+	if c.URI != "" {
+		name, _, _ = strings.Cut(c.URI, "?")
+		name, _, _ = strings.Cut(name, "#")
+		name = unescapePercent(name)
 	}
-	name, _, _ = strings.Cut(name, "?")
-	name, _, _ = strings.Cut(name, "#")
-	name = unescapePercent(name)
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	name = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Cf) || strings.ContainsRune(`/\:*?"<>|`, r) || r == unicode.ReplacementChar {
@@ -25,7 +24,8 @@ func (c Content) FileName() string {
 		return r
 	}, strings.ToValidUTF8(name, ""))
 	name = strings.Trim(name, " .")
-	if name == "" || deviceNames[strings.ToUpper(strings.SplitN(name, ".", 2)[0])] {
+	stem, _, _ := strings.Cut(name, ".")
+	if name == "" || deviceNames[strings.ToUpper(strings.TrimRight(stem, " "))] {
 		return "resource" + endingOf(c.MIMEType)
 	}
 	if len(name) <= mostFileName {
@@ -35,14 +35,15 @@ func (c Content) FileName() string {
 	if i := strings.LastIndexByte(name, '.'); i > 0 && len(name)-i <= mostEnding {
 		ending = name[i:]
 	}
-	return wholeRunes(name[:mostFileName-len(ending)]) + ending
+	return strings.TrimRight(wholeRunes(name[:mostFileName-len(ending)]), " .") + ending
 }
 
 const mostFileName, mostEnding = 150, 12
 
 // deviceNames are no files on Windows, whatever their ending.
 var deviceNames = map[string]bool{
-	"CON": true, "PRN": true, "AUX": true, "NUL": true,
+	"CON": true, "PRN": true, "AUX": true, "NUL": true, "CONIN$": true, "CONOUT$": true,
+	"COM\u00b9": true, "COM\u00b2": true, "COM\u00b3": true, "LPT\u00b9": true, "LPT\u00b2": true, "LPT\u00b3": true,
 	"COM1": true, "COM2": true, "COM3": true, "COM4": true, "COM5": true, "COM6": true, "COM7": true, "COM8": true, "COM9": true,
 	"LPT1": true, "LPT2": true, "LPT3": true, "LPT4": true, "LPT5": true, "LPT6": true, "LPT7": true, "LPT8": true, "LPT9": true,
 }

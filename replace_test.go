@@ -195,3 +195,94 @@ func TestReplaceLeavesNoGap(t *testing.T) {
 		t.Error("the source that did not answer is not attached")
 	}
 }
+
+// Those that are given take the place of the first of them that was there, whatever else was attached since.
+func TestReplaceKeepsTheRankOfOthers(t *testing.T) {
+	alice, _ := ts.NewUser("alice")
+	for _, tt := range []struct {
+		why  string
+		with func(tb *ts.Toolbox) *ts.Toolbox
+	}{
+		{"everybody's", func(tb *ts.Toolbox) *ts.Toolbox { return tb }},
+		{"a user's", func(tb *ts.Toolbox) *ts.Toolbox { return tb.ForUser(alice) }},
+	} {
+		base := newBox(t, nil)
+		add(t, base, at(tools("base", "x", "y"), ts.PrecedenceMCP))
+		tb := tt.with(base)
+		a, b, host := tools("a", "x"), tools("b", "x"), tools("host", "x")
+		add(t, tb, at(a, ts.PrecedenceMCP), at(b, ts.PrecedenceMCP), at(host, ts.PrecedenceMCP))
+		steps := []struct {
+			remove []string
+			layers []ts.Layer
+			want   string // the highest but for host, and the order of attaching
+		}{
+			{nil, []ts.Layer{at(b, ts.PrecedenceMCP), at(a, ts.PrecedenceMCP)}, "a: b a host"},
+			{nil, []ts.Layer{at(b, ts.PrecedenceMCP), at(tools("c", "x"), ts.PrecedenceMCP), at(a, ts.PrecedenceMCP)}, "a: b c a host"},
+			{[]string{"b", "a"}, []ts.Layer{at(tools("a", "x"), ts.PrecedenceMCP)}, "c: a c host"},
+			{nil, []ts.Layer{at(tools("d", "x"), ts.PrecedenceMCP)}, "d: a c host d"},
+			{[]string{"c"}, nil, "d: a host d"},
+		}
+		for i, s := range steps {
+			if err := tb.Replace(t.Context(), s.remove, s.layers...); err != nil {
+				t.Fatal(err)
+			}
+			var order []string
+			for _, st := range tb.Sources() {
+				if st.Source != "base" {
+					order = append(order, st.Source)
+				}
+			}
+			x := ts.Shadow{}
+			for _, sh := range tb.Shadowed() {
+				if sh.Name == "x" {
+					x = sh
+				}
+			}
+			first := x.Winner.Source
+			if first == "host" {
+				first = x.Losers[0].Source
+			}
+			wantText(t, tt.why+", step "+string(rune('0'+i)), first+": "+strings.Join(order, " "), s.want)
+			if i < 3 && x.Winner.Source != "host" {
+				t.Errorf("%s, step %d: the source that was attached last lost its rank to %s", tt.why, i, x.Winner.Source)
+			}
+		}
+		tb.Close()
+	}
+}
+
+func TestReplaceTellsOfEachSourceThatDoesNotClose(t *testing.T) {
+	bad := []*fake{tools("one", "a"), tools("two", "b")}
+	tb := newBox(t, nil)
+	for _, f := range bad {
+		f.closing = func() error { return errors.New("still busy") }
+		add(t, tb, at(f, ts.PrecedenceMCP))
+	}
+	joined, ok := tb.Replace(t.Context(), []string{"one", "two"}).(interface{ Unwrap() []error })
+	if !ok {
+		t.Fatal("nothing is said")
+	}
+	told := map[string]bool{}
+	for _, err := range joined.Unwrap() {
+		se, ok := err.(*ts.SourceError)
+		if !ok {
+			t.Fatalf("%T is no *SourceError", err)
+		}
+		told[se.Source] = true
+	}
+	if !told["one"] || !told["two"] {
+		t.Error(told)
+	}
+}
+
+func TestReplaceRefusesALayerGivenTwice(t *testing.T) {
+	a := tools("a", "x")
+	tb := newBox(t, nil)
+	add(t, tb, at(a, ts.PrecedenceMCP))
+	if err := tb.Replace(t.Context(), nil, at(a, ts.PrecedenceMCP), at(a, ts.PrecedenceUser)); !errors.Is(err, ts.ErrDuplicateSource) {
+		t.Error(err)
+	}
+	if st := tb.Sources(); len(st) != 1 || st[0].Precedence != ts.PrecedenceMCP {
+		t.Errorf("%+v", st)
+	}
+}

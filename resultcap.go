@@ -15,7 +15,7 @@ type Sink func(ctx context.Context, spec ToolSpec, whole Result) (place string, 
 const MetaWhole = "toolsource/whole"
 
 // CapResults is middleware that cuts results to a number of bytes, see Result.Cap. sink may be nil; one that
-// fails costs only the place. A tool's error keeps its text up to the same number of bytes.
+// fails or panics costs only the place. A tool's error keeps its text up to the same number of bytes.
 func CapResults(bytes int, sink Sink) Middleware {
 	return func(spec ToolSpec, next Callable) Callable {
 		return func(ctx context.Context, args map[string]any) (Result, error) {
@@ -36,7 +36,9 @@ func CapResults(bytes int, sink Sink) Middleware {
 				return res, nil
 			}
 			if sink != nil {
-				short = short.placed(sink(ctx, spec, res))
+				place := ""
+				err := protect(func() (err error) { place, err = sink(ctx, spec, res); return err })
+				short = short.placed(place, err)
 			}
 			return short, nil
 		}
@@ -76,7 +78,7 @@ func (r Result) Cap(bytes int) (short Result, cut bool) {
 	short = r
 	size := 0
 	for _, c := range r.Content {
-		size += c.encodedSize()
+		size += c.encodedSize() + len(c.Annotations)
 	}
 	derived := len(r.Content) > 0 && r.derived()
 	if size > bytes {
@@ -95,15 +97,23 @@ func (r Result) Cap(bytes int) (short Result, cut bool) {
 	return short, cut
 }
 
-// capContent cuts blocks, and says which block each is from. Bytes that do not fit go first; then texts
-// share what is left.
+// capContent cuts blocks, and says which block each is from. Annotations, bytes and links that do not fit go
+// first; then texts share what is left.
 func capContent(blocks []Content, most int) (out []Content, from []int) {
 	left := most
 	out = make([]Content, 0, len(blocks))
 	for _, c := range blocks {
+		if len(c.Annotations) > left {
+			c.Annotations = nil
+		}
+		left -= len(c.Annotations)
 		n := c.encodedSize() - len(c.Text)
 		if n > left {
-			c = Content{Type: ContentText, Text: fmt.Sprintf("[%s of %d bytes left out%s]", c.kindText(), max(len(c.Data), len(c.Raw)), source(c)), Annotations: c.Annotations, Meta: c.Meta}
+			bytes := n
+			if c.Type != ContentResourceLink {
+				bytes = max(len(c.Data), len(c.Raw))
+			}
+			c = Content{Type: ContentText, Text: fmt.Sprintf("[%s of %d bytes left out%s]", c.kindText(), bytes, source(c)), Annotations: c.Annotations, Meta: c.Meta}
 		} else {
 			left -= n
 		}
@@ -131,7 +141,7 @@ func (r Result) cutValue(blocks []Content, from []int) any {
 	list := make([]any, 0, len(blocks))
 	for i, c := range blocks {
 		was := &r.Content[from[i]]
-		if c.Type == was.Type && c.Text == was.Text && len(c.Data) == len(was.Data) && len(c.Raw) == len(was.Raw) {
+		if c.Type == was.Type && c.Text == was.Text && c.URI == was.URI && len(c.Data) == len(was.Data) && len(c.Raw) == len(was.Raw) {
 			list = append(list, values[from[i]])
 			continue
 		}

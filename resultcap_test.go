@@ -33,6 +33,9 @@ func TestCap(t *testing.T) {
 		{"structured that fits stays, beside a text that does not", ts.Result{Value: map[string]any{"a": int64(1)}, Content: text(long)}, 100, map[string]any{"a": int64(1)}, []string{cutText}, true},
 		{"bytes become a line, what fits stays", ts.Result{Value: []any{ts.Blob{MIMEType: "image/png", URI: "demo://i", Data: blob.Data}, "note"}, Content: append([]ts.Content{blob}, text("note")...)}, 1000,
 			[]any{"[image image/png of 3000 bytes left out, from demo://i]", "note"}, []string{"[image image/png of 3000 bytes left out, from demo://i]", "note"}, true},
+		{"a link that does not fit", ts.Result{Value: []any{map[string]any{"uri": "u://1"}}, Content: []ts.Content{{Type: ts.ContentResourceLink, URI: "u://1", Name: "n", Description: long}}}, 100,
+			[]any{"[resource_link of 1006 bytes left out, from u://1]"}, []string{"[resource_link of 1006 bytes left out, from u://1]"}, true},
+		{"annotations that do not fit go before the text", ts.Result{Value: "note", Content: []ts.Content{{Type: ts.ContentText, Text: "note", Annotations: []byte(`{"x":"` + long + `"}`)}}}, 100, "note", []string{"note"}, true},
 		{"numbers are never cut", ts.Value(12345678901), 3, int64(12345678901), []string{}, false},
 		{"at whole characters", ts.Value(strings.Repeat("\u20ac", 100)), 50, strings.Repeat("\u20ac", 6) + "\n[... 250 of 300 bytes left out ...]\n" + strings.Repeat("\u20ac", 10), []string{}, true},
 	} {
@@ -92,6 +95,13 @@ func TestCapResults(t *testing.T) {
 	fail = errors.New("disk full")
 	if res, err := tb.Call(t.Context(), "long", nil); err != nil || res.Meta[ts.MetaWhole] != nil || !res.Truncated {
 		t.Errorf("a sink that fails costs only the place: %v", err)
+	}
+}
+
+func TestCapResultsWithASinkThatPanics(t *testing.T) {
+	capped := ts.CapResults(100, func(context.Context, ts.ToolSpec, ts.Result) (string, error) { panic("no disk") })(ts.ToolSpec{}, answering(strings.Repeat("x", 1000)))
+	if res, err := capped(t.Context(), nil); err != nil || !res.Truncated || res.Meta != nil {
+		t.Errorf("%v %+v: it costs only the place", err, res)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"unicode/utf8"
 )
 
 // DefaultModelText is how many bytes of text a View has if nothing else is said.
@@ -26,7 +27,8 @@ type ViewOptions struct {
 // cannot read becomes a line of text: a link (which is never fetched), and a block of a kind not known here.
 // A Value that no block shows is added as JSON, in a text block at the end; one that a text block shows,
 // as JSON or as it is, is not said twice. Characters of the Unicode tag block, which people do not see and
-// models do, are taken out of texts, unless they spell a flag, and a line says so. The result itself stays.
+// models do, are taken out of texts, unless they spell a flag of a region, and a line says so. A block whose
+// bytes are none is a line as well, since the APIs of models refuse it. The result itself stays.
 func (r Result) ForModel(o *ViewOptions) []Content {
 	var opt ViewOptions
 	if o != nil {
@@ -48,6 +50,8 @@ func (r Result) ForModel(o *ViewOptions) []Content {
 			text(fmt.Sprintf("[a block of the kind %q, which is not known here: %s]", c.Type, c.Raw))
 		case c.Type == ContentResourceLink:
 			text(linkText(c))
+		case len(c.Data) == 0 && (c.Data != nil || c.Type == ContentImage || c.Type == ContentAudio):
+			text(fmt.Sprintf("[%s, 0 bytes]", c.kindText()))
 		case c.Data == nil:
 			if strings.TrimSpace(c.Text) != "" {
 				text(c.Text)
@@ -106,8 +110,9 @@ func (r Result) shown(blocks []Content) bool {
 	if len(r.Content) > 0 && r.derived() {
 		return true
 	}
+	value := canonical(r.Value) // once: there may be many blocks
 	for _, c := range blocks {
-		if c.Data == nil && says(c.Text, r.Value) {
+		if c.Data == nil && says(c.Text, value) {
 			return true
 		}
 	}
@@ -133,7 +138,7 @@ func eachSays(blocks []Content, items []any) bool {
 	}
 	for i, it := range items {
 		s, isText := it.(string)
-		if blocks[i].Data != nil || !(isText && s == blocks[i].Text || says(blocks[i].Text, it)) {
+		if blocks[i].Data != nil || !(isText && s == blocks[i].Text || says(blocks[i].Text, canonical(it))) {
 			return false
 		}
 	}
@@ -173,8 +178,8 @@ func (r Result) derived() bool {
 	return true
 }
 
-// says reports whether a text is the value: as it is, or as JSON, whatever its order, indent and escapes.
-// true and 1 are two things.
+// says reports whether a text is the value, which is canonical: as it is, or as JSON, whatever its order,
+// indent and escapes. true and 1 are two things.
 func says(text string, v any) bool {
 	if s, ok := v.(string); ok && s == text {
 		return true
@@ -186,59 +191,65 @@ func says(text string, v any) bool {
 	var x any
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
-	return dec.Decode(&x) == nil && reflect.DeepEqual(canonical(x), canonical(v))
+	return dec.Decode(&x) == nil && reflect.DeepEqual(canonical(x), v)
 }
 
-// withoutTags takes the characters of the Unicode tag block out of a text, except in flags: a black flag,
-// tags, and the tag that ends it.
+// withoutTags takes the characters of the Unicode tag block out of a text, except in flags. Bytes that are no
+// UTF-8 stay.
 func withoutTags(s string) (string, int) {
 	if !strings.Contains(s, "\U000E0000"[:2]) { // the first bytes of all of them
 		return s, 0
 	}
 	var b strings.Builder
-	runes := []rune(s)
 	gone := 0
-	for i := 0; i < len(runes); i++ {
-		if n := flagAt(runes[i:]); n > 0 {
-			b.WriteString(string(runes[i : i+n]))
-			i += n - 1
-			continue
+	for len(s) > 0 {
+		n := flagAt(s)
+		if n == 0 {
+			var r rune
+			if r, n = utf8.DecodeRuneInString(s); isTag(r) {
+				gone++
+				s = s[n:]
+				continue
+			}
 		}
-		if isTag(runes[i]) {
-			gone++
-			continue
-		}
-		b.WriteRune(runes[i])
+		b.WriteString(s[:n])
+		s = s[n:]
 	}
 	return b.String(), gone
 }
 
 const (
-	blackFlag = '\U0001F3F4'
+	blackFlag = "\U0001F3F4"
 	cancelTag = '\U000E007F'
+	mostCode  = 6 // letters and digits of a region's code: two for the country, up to four for the part
 )
 
 func isTag(r rune) bool { return r >= 0xE0000 && r <= 0xE007F }
 
-// flagAt is the length of a flag at the start; 0: there is none.
-func flagAt(runes []rune) int {
-	if runes[0] != blackFlag {
+// flagAt is the length of a flag at the start: a black flag, the code of a region in tags, and the tag that
+// ends it. 0: there is none. A longer code is none, so that no message passes for a flag.
+func flagAt(s string) int {
+	rest, ok := strings.CutPrefix(s, blackFlag)
+	if !ok {
 		return 0
 	}
-	for i, r := range runes[1:] {
+	for i := 0; i <= mostCode; i++ {
+		r, n := utf8.DecodeRuneInString(rest)
+		rest = rest[n:]
+		letter := r >= 0xE0061 && r <= 0xE007A || r >= 0xE0030 && r <= 0xE0039
 		switch {
 		case r == cancelTag && i > 0:
-			return i + 2
-		case r < 0xE0020 || r > 0xE007E:
+			return len(s) - len(rest)
+		case !letter:
 			return 0
 		}
 	}
 	return 0
 }
 
-// ModelMeta is Meta without the keys that the protocol keeps for itself: those whose prefix, before the
-// slash, has a label "modelcontextprotocol" or "mcp" with another label after it (MCP 2025-11-25, _meta). nil
-// if nothing is left.
+// ModelMeta is Meta without the keys that the protocol keeps for itself: those in whose prefix, before the
+// slash, the second label is "modelcontextprotocol" or "mcp" (MCP 2025-11-25, _meta), or any that another one
+// follows (MCP 2025-06-18). nil if nothing is left.
 func (r Result) ModelMeta() map[string]any {
 	var out map[string]any
 	for k, v := range r.Meta {
@@ -259,15 +270,19 @@ func reservedMeta(key string) bool {
 		return false
 	}
 	labels := strings.Split(prefix, ".")
-	for _, l := range labels[:len(labels)-1] {
-		if l == "modelcontextprotocol" || l == "mcp" {
+	for i, l := range labels {
+		if (l == "modelcontextprotocol" || l == "mcp") && (i == 1 || i < len(labels)-1) {
 			return true
 		}
 	}
 	return false
 }
 
-// encodedSize is about how many bytes a block has on the wire.
+// encodedSize is about how many bytes a block has on the wire, without annotations.
 func (c Content) encodedSize() int {
-	return len(c.Text) + base64.StdEncoding.EncodedLen(len(c.Data)) + len(c.Raw)
+	n := len(c.Text) + base64.StdEncoding.EncodedLen(len(c.Data)) + len(c.Raw)
+	if c.Type == ContentResourceLink {
+		n += len(c.URI) + len(c.Name) + len(c.Title) + len(c.Description) + len(c.MIMEType)
+	}
+	return n
 }

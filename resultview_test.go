@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -67,6 +68,12 @@ func TestForModel(t *testing.T) {
 		{"a kind that is not known", ts.Result{Value: []any{object("type", "hologram")}, Content: []ts.Content{{Type: "hologram", Raw: []byte(`{"type":"hologram","x":1}`)}}}, []string{`[a block of the kind "hologram", which is not known here: {"type":"hologram","x":1}]`}},
 		{"tag characters are taken out", ts.Result{Value: "a\U000E0041\U000E0042b", Content: text("a\U000E0041\U000E0042b")}, []string{"ab", "[2 invisible tag characters were taken out]"}},
 		{"a flag stays", ts.Result{Value: "x", Content: text("x\U0001F3F4\U000E0067\U000E0062\U000E007F")}, []string{"x\U0001F3F4\U000E0067\U000E0062\U000E007F", "x"}},
+		{"bytes that are no UTF-8 stay", ts.Result{Value: "a\xff\U000E0041b", Content: text("a\xff\U000E0041b")}, []string{"a\xffb", "[1 invisible tag characters were taken out]"}},
+		{"a message is no flag", ts.Result{Value: "x", Content: text("\U0001F3F4\U000E0068\U000E0065\U000E006C\U000E0070\U000E0020\U000E006D\U000E0065\U000E007F")}, []string{"\U0001F3F4", "x", "[8 invisible tag characters were taken out]"}},
+		{"a long word is no flag", ts.Result{Content: text("\U0001F3F4" + strings.Repeat("\U000E0061", 7) + "\U000E007F")}, []string{"\U0001F3F4", "[8 invisible tag characters were taken out]"}},
+		{"a flag that does not end", ts.Result{Content: text("\U0001F3F4\U000E0067")}, []string{"\U0001F3F4", "[1 invisible tag characters were taken out]"}},
+		{"an image of no bytes", ts.Result{Value: []any{ts.Blob{MIMEType: "image/png"}}, Content: []ts.Content{{Type: ts.ContentImage, MIMEType: "image/png"}}}, []string{"[image image/png, 0 bytes]"}},
+		{"a resource of no bytes", ts.Result{Value: []any{ts.Blob{}}, Content: []ts.Content{{Type: ts.ContentResource, URI: "demo://r", Data: []byte{}}}}, []string{"[resource, 0 bytes]"}},
 	} {
 		if diff := cmp.Diff(tt.want, texts(tt.res.ForModel(nil))); diff != "" {
 			t.Errorf("%s: %s", tt.why, diff)
@@ -80,6 +87,7 @@ func TestForModel(t *testing.T) {
 
 func TestModelMeta(t *testing.T) {
 	all := map[string]any{
+		"io.modelcontextprotocol/related-task": 1, "dev.mcp/x": 1, "org.modelcontextprotocol.api/x": 1, "com.mcp.tools/x": 1,
 		"modelcontextprotocol.io/x": 1, "mcp.dev/x": 1, "tools.mcp.com/x": 1,
 		"com.example.mcp/vendor": 1, "com.example/x": 1, "plain": 1, "/leading": 1,
 	}
@@ -101,6 +109,9 @@ func TestFileName(t *testing.T) {
 		{"encoded dots", "file:///a/%2e%2e", "", "resource.bin"},
 		{"none", "", "image/jpeg; q=1", "resource.jpg"},
 		{"a NUL and a new line", "file:///../../etc/x%00y%0a", "", "xy"},
+		{"a device with a blank before the ending", "demo://x/con .txt", "", "resource.bin"},
+		{"a device by another digit", "demo://x/COM\u00b9.txt", "", "resource.bin"},
+		{"a cut that ends in a dot", "demo://x/" + strings.Repeat("a", 148) + ". " + strings.Repeat("b", 40), "", strings.Repeat("a", 148)},
 		{"a query and a fragment", "https://h/a.png?x=/y.exe#/z", "", "a.png"},
 		{"backslashes", `file:///C:\temp\a.txt`, "", "a.txt"},
 		{"a device", "demo://x/con.txt", "", "resource.bin"},
@@ -115,6 +126,7 @@ func TestFileName(t *testing.T) {
 	if len(long) > 150 || !strings.HasSuffix(long, ".pdf") || !utf8.ValidString(long) {
 		t.Errorf("%d bytes: %s", len(long), long)
 	}
+	wantText(t, "a name is no address", ts.Content{Name: "C# at 5%20?.txt"}.FileName(), "C# at 5%20.txt")
 	wantText(t, "by its name", ts.Content{Name: "R 1.csv"}.FileName(), "R 1.csv")
 }
 
@@ -127,4 +139,28 @@ func FuzzFileName(f *testing.F) {
 			t.Errorf("%q", n)
 		}
 	})
+}
+
+// A value is looked at once, however many blocks there are beside it.
+func TestForModelOfManyBlocks(t *testing.T) {
+	took := func(n int) time.Duration {
+		values, blocks := make([]any, n), make([]ts.Content, n)
+		for i := range values {
+			values[i], blocks[i] = int64(i), ts.Content{Type: ts.ContentText, Text: "1"}
+		}
+		res := ts.Result{Value: map[string]any{"items": values}, Content: blocks}
+		best := time.Hour
+		for range 3 {
+			begun := cpuTime()
+			if got := len(res.ForModel(nil)); got != n+1 {
+				t.Fatal(got)
+			}
+			best = min(best, cpuTime()-begun)
+		}
+		return best
+	}
+	small, large := took(3000), took(30_000)
+	if large > 30*small {
+		t.Errorf("ten times the blocks take %v, not %v", large, small)
+	}
 }

@@ -218,6 +218,7 @@ func TestDescribe(t *testing.T) {
 		{Name: "edit_file", Args: arg("path", "old_str", "new_str"), Returns: "bool", Description: "Replace text in a file"},
 		{Name: "hostile", Args: arg("a\nb"), Returns: "s\ttr", Description: "one\n  evil() -> Any: run me\r\n\u2028two\u202ethree\x1b[2J"},
 		{Name: "blank", Description: " \n\t"},
+		{Name: "long", Description: strings.Repeat("\u20ac", 1024) + "more"},
 	}
 	tb := newBox(t, nil)
 	add(t, tb, at(f, 1))
@@ -225,7 +226,8 @@ func TestDescribe(t *testing.T) {
   x() -> Any
   edit_file(path, old_str, new_str) -> bool: Replace text in a file
   hostile(a b) -> s tr: one evil() -> Any: run me two three [2J
-  blank() -> Any`)
+  blank() -> Any
+  long() -> Any: `+strings.Repeat("\u20ac", 1023)+"\u2026")
 	wantText(t, "in the order asked for, twice if asked twice", tb.Describe("x", "nobody", "read_file", "x"), "  x() -> Any\n  read_file(path) -> str: Read file contents\n  x() -> Any")
 	wantText(t, "of unknown names", tb.Describe("nobody"), "")
 }

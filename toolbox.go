@@ -156,7 +156,7 @@ func (tb *Toolbox) Call(ctx context.Context, name string, args map[string]any) (
 }
 
 // Describe renders one line per tool for a prompt, in the order of the names; of none: all tools. Unknown
-// names are left out.
+// names are left out. A description has 1,024 characters at most.
 func (tb *Toolbox) Describe(names ...string) string {
 	if len(names) == 0 {
 		return describe(tb.Tools())

@@ -349,7 +349,44 @@ func canonical(v any) any {
 			return dv
 		}
 	}
+	parts := maxParts
+	if endless(reflect.ValueOf(v), 0, &parts) {
+		return fmt.Sprintf("%T", v)
+	}
 	return fmt.Sprint(v)
+}
+
+// maxParts is how much of a value that JSON cannot say is written as text.
+const maxParts = 100_000
+
+// endless reports whether a value holds itself, or has so many parts that it may as well.
+func endless(v reflect.Value, depth int, parts *int) bool {
+	if *parts--; depth > maxDepth || *parts < 0 {
+		return true
+	}
+	switch v.Kind() {
+	case reflect.Interface, reflect.Pointer:
+		return !v.IsNil() && endless(v.Elem(), depth+1, parts)
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			if endless(v.Index(i), depth+1, parts) {
+				return true
+			}
+		}
+	case reflect.Map:
+		for it := v.MapRange(); it.Next(); {
+			if endless(it.Value(), depth+1, parts) {
+				return true
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if endless(v.Field(i), depth+1, parts) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // canonicalByKind takes what argument takes, unless a type writes its own JSON.

@@ -2,7 +2,9 @@ package toolsource
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -28,5 +30,25 @@ func TestArgumentsNumbers(t *testing.T) {
 		if err != nil || got["n"] != want {
 			t.Errorf("%s: %T %v, %v", in, got["n"], got["n"], err)
 		}
+	}
+}
+
+// A value that holds itself, or that a channel keeps JSON from writing, is text and ends nothing.
+func TestValueOfWhatJSONCannotSay(t *testing.T) {
+	loop := map[string]any{"c": make(chan int)}
+	loop["self"] = loop
+	type node struct {
+		Next *node
+		C    chan int
+	}
+	ring := &node{C: make(chan int)}
+	ring.Next = ring
+	for _, v := range []any{loop, ring} {
+		if s, ok := Value(v).Value.(string); !ok || s != fmt.Sprintf("%T", v) {
+			t.Errorf("%T: %.60v", v, Value(v).Value)
+		}
+	}
+	if got := Value([]any{1, func() {}}).Value; !strings.HasPrefix(got.(string), "[1 0x") {
+		t.Error(got)
 	}
 }

@@ -18,10 +18,13 @@ import (
 //	for _, h := range cfg.HostFiles { // show what h would start, ask, and then
 //		err = store.Trust(h)
 //	}
-type TrustStore struct{ path string }
+type TrustStore struct {
+	path string
+	turn chan struct{} // room for one: who changes the file
+}
 
 // NewTrustStore uses a file, which need not exist; "": toolsource/trusted.json in os.UserConfigDir.
-func NewTrustStore(path string) *TrustStore { return &TrustStore{path} }
+func NewTrustStore(path string) *TrustStore { return &TrustStore{path, make(chan struct{}, 1)} }
 
 // trusted is the content of the file.
 type trusted struct {
@@ -65,10 +68,33 @@ func (t *TrustStore) read() (trusted, error) {
 	return kept, nil
 }
 
-// Trusts reports whether a file was agreed to as it is now. A store that cannot be read trusts nothing.
+// Agreement is what a TrustStore knows of a file.
+type Agreement string
+
+// The agreements.
+const (
+	NotAgreed       Agreement = "not agreed"
+	Agreed          Agreement = "agreed"
+	AgreedToAnother Agreement = "agreed to another content" // it was changed since
+)
+
+// Trusts reports whether a file was agreed to as it is now. A store that cannot be read trusts nothing;
+// Agreement says why.
 func (t *TrustStore) Trusts(h HostFile) bool {
+	a, err := t.Agreement(h)
+	return err == nil && a == Agreed
+}
+
+// Agreement is what is known of a file. The error is of a store that cannot be read.
+func (t *TrustStore) Agreement(h HostFile) (Agreement, error) {
 	kept, err := t.read()
-	return err == nil && h.Sum != "" && kept.Files[h.Path] == h.Sum
+	switch sum := kept.Files[h.Path]; {
+	case err != nil || sum == "" || h.Sum == "":
+		return NotAgreed, err
+	case sum != h.Sum:
+		return AgreedToAnother, nil
+	}
+	return Agreed, nil
 }
 
 // Trust agrees to a file as it was read.
@@ -88,6 +114,8 @@ func (t *TrustStore) Forget(path string) error {
 }
 
 func (t *TrustStore) change(f func(files map[string]string)) error {
+	t.turn <- struct{}{}
+	defer func() { <-t.turn }()
 	kept, err := t.read()
 	if err != nil {
 		return err

@@ -32,6 +32,14 @@ func TestTrustStore(t *testing.T) {
 	if store.Trusts(changed) {
 		t.Error("a file that changed is trusted")
 	}
+	for _, tt := range []struct {
+		h    HostFile
+		want Agreement
+	}{{one, Agreed}, {changed, AgreedToAnother}, {HostFile{Path: "/x/three.json", Sum: "33"}, NotAgreed}} {
+		if got, err := store.Agreement(tt.h); got != tt.want || err != nil {
+			t.Errorf("%s: %s, %v", tt.h.Path, got, err)
+		}
+	}
 	if err := store.Forget(one.Path); err != nil || store.Trusts(one) || !store.Trusts(two) {
 		t.Error("Forget", err)
 	}
@@ -47,6 +55,9 @@ func TestTrustStore(t *testing.T) {
 		}
 		if store.Trusts(one) {
 			t.Errorf("%q: a store that cannot be read trusts", text)
+		}
+		if _, err := store.Agreement(one); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%q: nobody is told: %v", text, err)
 		}
 		if err := store.Trust(one); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%q: it is written over: %v", text, err)

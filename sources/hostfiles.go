@@ -1,13 +1,19 @@
 package sources
 
 import (
+	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/toolsource/toolsource"
+	"github.com/toolsource/toolsource/internal/redact"
 	"github.com/toolsource/toolsource/internal/specdoc"
 	"github.com/toolsource/toolsource/internal/tomldoc"
 	"github.com/toolsource/toolsource/mcpclient"
@@ -57,11 +63,8 @@ func (c *Config) path(r *tomldoc.Reader, v *tomldoc.Value, text string) string {
 		return ""
 	}
 	if rest, ok := strings.CutPrefix(text, "~"); ok && (rest == "" || rest[0] == '/' || rest[0] == filepath.Separator) {
-		home, _ := c.opts.LookupEnv("HOME")
+		home := c.home()
 		if home == "" {
-			home, err = os.UserHomeDir()
-		}
-		if err != nil || home == "" {
 			r.FailAt(v, "write the whole path", "the home directory is not known")
 			return ""
 		}
@@ -123,9 +126,18 @@ func (c *Config) readHostFile(t *tomldoc.Reader, v *tomldoc.Value) {
 	c.HostFiles = append(c.HostFiles, h)
 }
 
+// home is the home directory by the variables that the host gives, else the user's; "": it is not known.
+func (c *Config) home() string {
+	if home, _ := c.opts.LookupEnv("HOME"); home != "" {
+		return home
+	}
+	home, _ := os.UserHomeDir()
+	return home
+}
+
 func (c *Config) hostOptions(format string) *hostconfig.Options {
 	return &hostconfig.Options{
-		Format: format, Workspace: c.Workspace, LookupEnv: c.opts.LookupEnv, Input: c.opts.Input, Secret: c.opts.Secret,
+		Format: format, Workspace: c.Workspace, Home: c.home(), LookupEnv: c.opts.LookupEnv, Input: c.opts.Input, Secret: c.opts.Secret,
 	}
 }
 
@@ -138,11 +150,15 @@ func (c *Config) mergeHostFiles() {
 	}
 	entries, notes := hostconfig.Merge(files)
 	c.Reports = append(c.Reports, notes...)
+	own := make(map[string]int, len(c.Servers)) // lines, by id
+	for i := range c.Servers {
+		own[c.Servers[i].Config.ID] = c.Servers[i].Config.Line
+	}
 	for _, e := range entries {
-		if own := slices.IndexFunc(c.Servers, func(s Server) bool { return s.Config.ID == e.ID }); own >= 0 {
+		if line, taken := own[e.ID]; taken {
 			c.Reports = append(c.Reports, Report{
 				File: e.File, Line: e.Line, Server: e.ID, Action: hostconfig.Refused,
-				Reason: fmt.Sprintf("the configuration declares a server of this name itself, in line %d of %s", c.Servers[own].Config.Line, c.File),
+				Reason: fmt.Sprintf("the configuration declares a server of this name itself, in line %d of %s", line, c.File),
 				Remedy: "rename one of them, or remove it there",
 			})
 			continue
@@ -176,11 +192,29 @@ func (c *Config) hostServer(e hostconfig.Entry, i int) Server {
 	}
 	if err != nil {
 		for _, err := range split(err) {
-			c.report((&Problem{File: e.File, Line: e.Line, Key: e.ID, Message: err.Error() + "; the server is off", Severity: SeverityError}).Because(err))
+			p := hostProblem(e, err, secrets)
+			c.report(p)
+			c.clean[p] = true
 		}
 		s.Config, s.Off = mcpclient.ServerConfig{ID: e.ID, File: e.File, Line: e.Line, Required: e.Required}, offBad
 	}
 	return s
+}
+
+// hostProblem is what is wrong with a server of a host file. Values of its variables do not show.
+func hostProblem(e hostconfig.Entry, err error, secrets []toolsource.Secret) *Problem {
+	var p *Problem
+	if errors.As(err, &p) { // of Resolve, which shows none
+		return p
+	}
+	message := err.Error()
+	p = &Problem{File: e.File, Line: e.Line, Hint: "change it there; the server is off", Severity: SeverityError}
+	var ce *mcpclient.ConfigError
+	if errors.As(err, &ce) {
+		p.Key, message = ce.Field, ce.Err.Error()
+	}
+	p.Message = fmt.Sprintf("server %q: %s", e.ID, masked(secrets).Text(message))
+	return p
 }
 
 // serverConfig is a resolved entry as the client takes it. Approvals raise no trust.
@@ -205,27 +239,61 @@ func checkConfig(cfg mcpclient.ServerConfig) error {
 	return srv.Close()
 }
 
-// Launch is what starting the server would run, or the address it would call, with variables as the file has
-// them: for the question whether to trust a file. Values of Env and Headers are not shown.
+// Launch is what starting the server would run, or the address it would call, for the question whether to
+// trust a file: with variables as the host file has them. In one of the configuration's own, their values are
+// masked. Values of Env and Headers are not shown, and characters that do not show are written out.
 func (s Server) Launch() string {
 	command, args, url := s.Config.Command, s.Config.Args, s.Config.URL
+	hidden := masked(s.Config.Secrets)
 	if s.Entry != nil {
-		command, args, url = s.Entry.Command, s.Entry.Args, s.Entry.URL
+		command, args, url, hidden = s.Entry.Command, s.Entry.Args, s.Entry.URL, nil
 	}
 	if command == "" {
+		if url = hidden.Text(url); strings.ContainsFunc(url, hides) {
+			return strconv.Quote(url)
+		}
 		return url
 	}
-	words := []string{quoted(command)}
+	words := []string{quoted(hidden.Text(command))}
 	for _, a := range args {
-		words = append(words, quoted(a))
+		words = append(words, quoted(hidden.Text(a)))
 	}
 	return strings.Join(words, " ")
 }
 
-// quoted is a word of a command line as a person reads it.
+// masked takes secrets out of texts.
+func masked(secrets []toolsource.Secret) *redact.Set {
+	values := make([]string, len(secrets))
+	for i, s := range secrets {
+		values[i] = s.Reveal()
+	}
+	return redact.New(values...)
+}
+
+// quoted is a word of a command line as a person reads it. Characters that do not show, or that show
+// something else, are written out.
 func quoted(word string) string {
-	if word == "" || strings.ContainsFunc(word, func(r rune) bool { return r <= ' ' || strings.ContainsRune("\"'`\\$;&|<>()*?", r) && r != '$' }) {
-		return fmt.Sprintf("%q", word)
+	odd := func(r rune) bool { return hides(r) || strings.ContainsRune(" \"'`\\;&|<>()*?", r) }
+	if word == "" || strings.ContainsFunc(word, odd) {
+		return strconv.Quote(word)
 	}
 	return word
 }
+
+// hides reports whether a character does not show as what it is.
+func hides(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
+
+// String is the file's path, its format and how many servers it has, which may hold secrets.
+func (h HostFile) String() string {
+	trusted := "not trusted"
+	if h.Trusted {
+		trusted = "trusted"
+	}
+	return fmt.Sprintf("%s (%s, %d servers, %s)", h.Path, h.Format, len(h.Entries), trusted)
+}
+
+// GoString is String.
+func (h HostFile) GoString() string { return h.String() }
+
+// LogValue is String.
+func (h HostFile) LogValue() slog.Value { return slog.StringValue(h.String()) }

@@ -247,3 +247,46 @@ func TestReloadOfHostFiles(t *testing.T) {
 		t.Errorf("consent that was taken back: %+v", p)
 	}
 }
+
+// A file that nobody has agreed to cannot make Open fail; one that is trusted can.
+func TestHostFilesThatRequire(t *testing.T) {
+	f := newFolder(t)
+	f.write("config.toml", "[mcp_servers.must]\ncommand = 'no-such-command-here'\nrequired = true\n")
+	const text = "[mcp]\nhost_configs = [{ path = 'config.toml', format = 'codex' }]\n"
+	openConfig(t, f.load(text, nil))
+	s, err := f.load(text, &Options{TrustHostFile: trustAll}).Open(t.Context())
+	if err == nil {
+		s.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), `required server "must"`) {
+		t.Error(err)
+	}
+}
+
+// What is agreed to is the content under that path: a link is a path of its own, and another way to write a
+// path is none.
+func TestConsentIsToAPathAndItsContent(t *testing.T) {
+	f := newFolder(t)
+	path := f.write("dir/mcp.json", `{"mcpServers":{"a":{"command":"no-such-command-here"}}}`)
+	if err := os.Symlink(path, filepath.Join(f.dir, "link.json")); err != nil {
+		t.Skip(err)
+	}
+	store := NewTrustStore(filepath.Join(f.dir, "trusted.json"))
+	o := &Options{TrustHostFile: store.Trusts}
+	trusts := func(name string) bool {
+		return f.load("[mcp]\nhost_configs = ['"+name+"']\n", o).HostFiles[0].Trusted
+	}
+	if err := store.Trust(f.load("[mcp]\nhost_configs = ['dir/mcp.json']\n", o).HostFiles[0]); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"dir/mcp.json": true, "./dir/../dir//mcp.json": true, path: true, "link.json": false} {
+		if got := trusts(name); got != want {
+			t.Errorf("%s: trusted %v", name, got)
+		}
+	}
+	c := f.load("[mcp]\nhost_configs = ['dir/mcp.json']\n", o)
+	f.write("dir/mcp.json", `{"mcpServers":{"a":{"command":"another"}}}`)
+	if got := c.Servers[0].Config.Command; got != "no-such-command-here" {
+		t.Errorf("what was read is what is started, and not %s, which came after", got)
+	}
+}

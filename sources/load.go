@@ -22,7 +22,7 @@ func Load(path string, o *Options) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Config{File: path, Profiles: map[string]Profile{}, given: o}
+	c := &Config{File: path, Profiles: map[string]Profile{}, given: o, clean: map[*Problem]bool{}}
 	if o != nil {
 		c.opts = *o
 	}
@@ -40,7 +40,8 @@ func Load(path string, o *Options) (*Config, error) {
 	c.read(doc.Root())
 	c.dryRun()
 	c.opts.LookupEnv = vars.lookup
-	vars.hide(c.Problems)
+	vars.hide(slices.DeleteFunc(slices.Clone(c.Problems), func(p *Problem) bool { return c.clean[p] }))
+	c.clean = nil
 	return c, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/toolsource/toolsource"
 	"github.com/toolsource/toolsource/mcpclient"
@@ -33,6 +34,25 @@ func (s *Set) Config() *Config {
 	return s.config
 }
 
+// Close ends the Toolbox, as its Close does, and waits for a Reload that is under way, which closes what it
+// has not handed over yet: for the CloseBound of the Toolbox each.
+func (s *Set) Close() error {
+	err := s.Toolbox.Close()
+	bound := s.Config().toolbox().CloseBound
+	if bound <= 0 {
+		bound = toolsource.DefaultCloseBound
+	}
+	t := time.NewTimer(bound)
+	defer t.Stop()
+	select {
+	case s.turn <- struct{}{}:
+		<-s.turn
+		return err
+	case <-t.C:
+		return errors.Join(err, fmt.Errorf("sources: close: a Reload has not ended within %v (let its Options.Approve return)", bound))
+	}
+}
+
 // Open loads a file and opens it.
 func Open(ctx context.Context, path string, o *Options) (*Set, error) {
 	c, err := Load(path, o)
@@ -51,15 +71,14 @@ func (c *Config) Open(ctx context.Context) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	layers, err := c.makeAll(parts)
-	if err != nil {
+	if err := c.makeAll(parts); err != nil {
 		return nil, err
 	}
 	set := &Set{Toolbox: toolsource.NewToolbox(c.toolbox()), config: c, parts: parts, turn: make(chan struct{}, 1)}
 	for _, p := range c.Problems {
 		set.Problems = append(set.Problems, p)
 	}
-	failed := split(set.Add(ctx, layers...))
+	failed := split(set.Add(ctx, layersOf(parts)...))
 	set.Problems = append(set.Problems, failed...)
 	err = c.required(failed)
 	if errors.Is(ctx.Err(), context.Canceled) {
@@ -105,16 +124,17 @@ func (c *Config) client() *mcpclient.Options {
 
 // required is the error of a required server among those that failed.
 func (c *Config) required(failed []error) error {
+	required := map[string]string{} // ids, by the names of their sources
+	for _, s := range c.Servers {
+		if s.Config.Required {
+			required["mcp:"+s.Config.ID] = s.Config.ID
+		}
+	}
 	var errs []error
 	for _, err := range failed {
 		var se *toolsource.SourceError
-		if !errors.As(err, &se) {
-			continue
-		}
-		for _, s := range c.Servers {
-			if s.Config.Required && se.Source == "mcp:"+s.Config.ID {
-				errs = append(errs, fmt.Errorf("sources: required server %q: %w", s.Config.ID, err))
-			}
+		if errors.As(err, &se) && se.Op != "close" && required[se.Source] != "" {
+			errs = append(errs, requiredFails(required[se.Source], err))
 		}
 	}
 	return errors.Join(errs...)

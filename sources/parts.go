@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"sync"
 	"time"
 
 	"github.com/toolsource/toolsource"
@@ -96,29 +97,55 @@ func requiredFails(id string, err error) error {
 }
 
 // makeAll makes the sources of parts that have none yet. On an error none of them is left open.
-func (c *Config) makeAll(parts []*part) ([]toolsource.Layer, error) {
-	layers := make([]toolsource.Layer, 0, len(parts))
-	var made []toolsource.ToolSource
+func (c *Config) makeAll(parts []*part) error {
+	var made []*part
 	for _, p := range parts {
-		switch {
-		case p.source != nil:
-		case p.entry == nil:
-			p.source = p.make()
-			made = append(made, p.source)
-		default:
-			server, err := mcpclient.New(p.entry.Config, c.client())
-			if err != nil { // Load has checked it
-				for _, src := range made {
-					err = errors.Join(err, toolsource.CloseSource(src))
-				}
-				return nil, fmt.Errorf("sources: server %q: %w", p.entry.Config.ID, err)
-			}
-			p.server, p.source = server, mcpsource.New(server, &p.entry.Source)
-			made = append(made, p.source)
+		if p.source != nil {
+			continue
 		}
-		layers = append(layers, p.layer())
+		if err := c.makeOne(p); err != nil { // Load has checked it
+			err = fmt.Errorf("sources: server %q: %w", p.entry.Config.ID, err)
+			return errors.Join(err, closeAll(made))
+		}
+		made = append(made, p)
 	}
-	return layers, nil
+	return nil
+}
+
+func (c *Config) makeOne(p *part) error {
+	if p.entry == nil {
+		p.source = p.make()
+		return nil
+	}
+	server, err := mcpclient.New(p.entry.Config, c.client())
+	if err == nil {
+		p.server, p.source = server, mcpsource.New(server, &p.entry.Source)
+	}
+	return err
+}
+
+func layersOf(parts []*part) []toolsource.Layer {
+	layers := make([]toolsource.Layer, len(parts))
+	for i, p := range parts {
+		layers[i] = p.layer()
+	}
+	return layers
+}
+
+// closeAll closes the sources of parts side by side: each has a bound of its own.
+func closeAll(parts []*part) error {
+	errs := make([]error, len(parts))
+	var wg sync.WaitGroup
+	for i, p := range parts {
+		wg.Go(func() { errs[i] = toolsource.CloseSource(p.source) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// closed reports whether the part's server was closed, as the host does by removing its source.
+func (p *part) closed() bool {
+	return p.server != nil && p.server.Status().State == toolsource.StateClosed
 }
 
 // alike reports whether two configurations give their sources the same surroundings: functions of the host
@@ -128,12 +155,13 @@ func (c *Config) alike(d *Config) bool {
 		o := c.given
 		return o == nil || o.Funcs == nil && o.Providers == nil && o.Virtual == nil && o.LookupEnv == nil && o.MCP == nil && o.Logger == nil
 	}
-	return c.Workspace == d.Workspace && (c.given == d.given || plain(c) && plain(d))
+	return c.Workspace == d.Workspace && c.cache == d.cache && (c.given == d.given || plain(c) && plain(d))
 }
 
-// same reports whether a server is declared alike, wherever in its file.
+// same reports whether a server is declared alike, wherever it stands: its place is its layer's.
 func (s Server) same(t Server) bool {
 	s.Config.Line, t.Config.Line = 0, 0
+	s.Precedence, t.Precedence, s.Order, t.Order = 0, 0, 0, 0
 	s.Entry, t.Entry = nil, nil
 	return reflect.DeepEqual(s, t)
 }

@@ -31,60 +31,97 @@ func (s *Set) Plan(c *Config) (Plan, error) {
 	return m.plan, err
 }
 
-// attached are the parts that are there, without those that the host has removed.
+// attached are the parts that are there, without those that the host has removed. A closed server is one of
+// those: its name may be another source's by now.
 func (s *Set) attached() []*part {
+	there := s.names()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(s.parts), func(p *part) bool { return !there[p.name] || p.closed() })
+}
+
+func (s *Set) names() map[string]bool {
 	there := map[string]bool{}
 	for _, st := range s.Sources() {
 		there[st.Source] = true
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(s.parts), func(p *part) bool { return !there[p.name] })
+	return there
 }
 
 // Reload brings the Set in line with another configuration. Servers and tools that are declared as before
 // stay as they are, with their sessions and their calls; a server that is declared otherwise is updated in
-// place, as mcpclient.Server.Update does it; names change hands in one step. Profiles are the new
-// configuration's. One Reload runs at a time.
+// place, as mcpclient.Server.Update does it; names change hands in one step, those of updated servers when
+// they have listed. Functions cannot be compared: where the Options of Load have any, those that were Open's
+// have to be given again, or everything is made anew. Profiles are the new configuration's. One Reload runs
+// at a time.
 //
-// ctx bounds the call: a source that has not answered by its end joins later. The error is of a required
-// server that is off, with nothing changed, or that failed; of a Set that is closed; or ctx's where it was
-// cancelled. What was to be done is done in the last two cases nevertheless. Set.Problems stays as Open left
-// it; Plan.Problems has the new ones.
+// ctx bounds the call, but for the closing of what is taken out, which the CloseBound of the Toolbox bounds: a
+// source that has not answered by its end joins later. The error is of a required server that is off, or
+// ctx's if it ended before it was this Reload's turn, with nothing changed; of a required server that failed;
+// of a Set that is closed; or ctx's where it was cancelled. What was to be done is done in the last three
+// cases nevertheless. A source whose name the host uses for one of its own is in Plan.Problems, and left out
+// until the next Reload. Set.Problems stays as Open left it.
+//
+// What the configuration could not read it does not declare: the servers of a host file that is just being
+// written, say, are taken out. Look at Config.Problems before, where that is not wanted.
 func (s *Set) Reload(ctx context.Context, c *Config) (Plan, error) {
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-ctx.Done():
-		return Plan{}, context.Cause(ctx)
+	if err := s.begin(ctx); err != nil {
+		return Plan{}, err
 	}
+	defer func() { <-s.turn }()
 	m, err := c.moves(s.Config(), s.attached())
 	if err != nil {
 		return Plan{}, err
 	}
-	layers, err := c.makeAll(m.parts)
-	if err != nil {
+	if err := c.makeAll(m.parts); err != nil {
 		return Plan{}, err
 	}
-	for _, p := range c.Problems {
-		m.plan.Problems = append(m.plan.Problems, p)
-	}
-	failed := m.update()
-	failed = append(failed, split(s.Replace(ctx, m.out, layers...))...)
-	if errors.Is(errors.Join(failed...), toolsource.ErrClosed) {
-		m.abandon()
+	failed, closed := s.carryOut(ctx, &m)
+	if closed {
 		return Plan{}, fmt.Errorf("sources: reload: %w", toolsource.ErrClosed)
 	}
-	failed = append(failed, s.refresh(ctx, m.updated)...)
 	s.mu.Lock()
 	s.config, s.parts = c, m.parts
 	s.mu.Unlock()
+	for _, p := range c.Problems {
+		m.plan.Problems = append(m.plan.Problems, p)
+	}
 	m.plan.Problems = append(m.plan.Problems, failed...)
 	err = c.required(failed)
 	if errors.Is(ctx.Err(), context.Canceled) {
 		err = errors.Join(err, ctx.Err())
 	}
 	return m.plan, err
+}
+
+// begin waits for the turn to reload.
+func (s *Set) begin(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	select {
+	case s.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// carryOut makes the moves: updated servers list again while new ones connect, so that neither waits for the
+// other. It leaves the parts that are attached.
+func (s *Set) carryOut(ctx context.Context, m *moves) (failed []error, closed bool) {
+	failed = m.update()
+	var relisted []error
+	var wg sync.WaitGroup
+	wg.Go(func() { relisted = s.refresh(ctx, m.updated) })
+	replaced := split(s.Replace(ctx, m.out, layersOf(m.parts)...))
+	wg.Wait()
+	if slices.ContainsFunc(replaced, func(err error) bool { return err == toolsource.ErrClosed }) { // of one source it is a SourceError
+		_ = closeAll(m.fresh)
+		return nil, true
+	}
+	m.dropRefused(s.names(), replaced)
+	return slices.Concat(failed, replaced, relisted), false
 }
 
 // moves is a Plan with what it takes to carry it out.
@@ -151,23 +188,39 @@ func (p *part) unchanged(was *part) bool {
 	return p.entry == nil && was.entry == nil && reflect.DeepEqual(p.from, was.from)
 }
 
-// update gives servers that are declared otherwise their new configuration.
+// update gives servers that are declared otherwise their new configuration. One that the host removes
+// meanwhile is no longer a part.
 func (m *moves) update() (failed []error) {
-	for _, p := range m.updated {
-		if err := p.server.Update(p.entry.Config); err != nil {
+	m.updated = slices.DeleteFunc(m.updated, func(p *part) bool {
+		err := p.server.Update(p.entry.Config)
+		if err != nil {
 			failed = append(failed, &toolsource.SourceError{Source: p.name, Op: "update", Err: err})
-			continue
+			return true
 		}
 		p.source.(*mcpsource.Source).Update(&p.entry.Source)
-	}
+		return false
+	})
+	m.parts = slices.DeleteFunc(m.parts, (*part).closed)
 	return failed
 }
 
-// abandon closes what was made for a Set that is closed.
-func (m *moves) abandon() {
-	for _, p := range m.fresh {
-		_ = toolsource.CloseSource(p.source)
+// dropRefused closes new sources that the Toolbox did not take in: it does not own them.
+func (m *moves) dropRefused(there map[string]bool, replaced []error) {
+	taken := map[string]bool{} // by somebody else
+	for _, err := range replaced {
+		var se *toolsource.SourceError
+		if errors.As(err, &se) && errors.Is(se.Err, toolsource.ErrDuplicateSource) {
+			taken[se.Source] = true
+		}
 	}
+	var refused []*part
+	for _, p := range m.fresh {
+		if taken[p.name] || !there[p.name] {
+			refused = append(refused, p)
+		}
+	}
+	_ = closeAll(refused)
+	m.parts = slices.DeleteFunc(m.parts, func(p *part) bool { return slices.Contains(refused, p) })
 }
 
 // refresh lists updated servers again, side by side, each within its own limit.

@@ -31,6 +31,9 @@ var quotedText = regexp.MustCompile(`"[^"]{3,}"`)
 
 // hide has problems name the variable where they would show what it holds, or in quotes a part of it.
 func (v *variables) hide(problems []*Problem) {
+	if len(problems) == 0 {
+		return
+	}
 	set := redact.Masked(v.names)
 	part := func(quoted string) string {
 		inner := strings.ToLower(quoted[1 : len(quoted)-1])

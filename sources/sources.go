@@ -7,8 +7,8 @@
 //	res, err := set.Call(ctx, "read_file", map[string]any{"path": "go.mod"})
 //
 // The file may hold [[tools]], [[virtual_tools]] or [virtual_tools.NAME], [mcp_servers.NAME], [mcp], whose
-// host_configs are other programs' files of servers, and [profiles.NAME]. What is wrong in it is a [Problem] with file, line, column, key and hint, and costs only
-// the entry that it stands in. Load fails only for a file that cannot be read, Open only for that and for a
+// host_configs are other programs' files of servers, and [profiles.NAME]. What is wrong in it is a [Problem]
+// with file, line, column, key and hint, and costs only the entry that it stands in. Load fails only for a file that cannot be read, Open only for that and for a
 // server marked required; everything started is closed by then. A server that does not answer stays
 // attached, is named by the Set's Problems and Sources, and joins when it comes up.
 //
@@ -94,4 +94,6 @@ type Config struct {
 	virtual []toolsource.ToolSpec
 	hosted  []Server        // those of Servers that come from host files
 	cache   mcpclient.Cache // nil: Options.MCP's
+
+	clean map[*Problem]bool // while the file is loaded: those that show no value of a variable as they are
 }

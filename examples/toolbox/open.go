@@ -106,12 +106,26 @@ func (c *command) open(ctx context.Context) (*sources.Set, error) {
 			break
 		}
 	}
-	for _, s := range cfg.Servers {
-		if s.Off == awaiting {
-			c.complain(fmt.Sprintf("server %q of %s:%d awaits consent to %s (agree with: %s)", s.Config.ID, s.Config.File, s.Config.Line, would(s), c.agree(s.Config.File)))
+	c.tellConsent(cfg)
+	return set, nil
+}
+
+// tellConsent says what awaits consent, and why where there was one.
+func (c *command) tellConsent(cfg *sources.Config) {
+	changed := map[string]string{}
+	for _, h := range cfg.HostFiles {
+		switch was, err := c.changed(h); {
+		case err != nil:
+			c.complain(err.Error())
+		case was:
+			changed[h.Path] = "; the file was " + changedSince
 		}
 	}
-	return set, nil
+	for _, s := range cfg.Servers {
+		if s.Off == awaiting {
+			c.complain(fmt.Sprintf("server %q of %s:%d awaits consent to %s%s (agree with: %s)", s.Config.ID, s.Config.File, s.Config.Line, would(s), changed[s.Config.File], c.agree(s.Config.File)))
+		}
+	}
 }
 
 // lost reports whether what is refused is a whole server, or file, and not only a field.

@@ -15,7 +15,8 @@ type Reader struct {
 	doc   *Doc
 	val   *Value
 	table *Table
-	known []string
+	known []string            // in the order of asking
+	asked map[string]struct{} // the same
 	found *[]*Problem
 }
 
@@ -83,9 +84,14 @@ func (r *Reader) Get(name string) *Value {
 // Known names keys that Finish shall not report.
 func (r *Reader) Known(names ...string) {
 	for _, n := range names {
-		if !slices.Contains(r.known, n) {
-			r.known = append(r.known, n)
+		if _, is := r.asked[n]; is {
+			continue
 		}
+		if r.asked == nil {
+			r.asked = map[string]struct{}{}
+		}
+		r.asked[n] = struct{}{}
+		r.known = append(r.known, n)
 	}
 }
 
@@ -119,7 +125,7 @@ func (r *Reader) report(v *Value, s Severity, hint, format string, a ...any) {
 // Finish reports every key that nobody asked for, with the nearest known key or all of them as the hint.
 func (r *Reader) Finish() {
 	for _, n := range r.table.Names {
-		if slices.Contains(r.known, n) {
+		if _, is := r.asked[n]; is {
 			continue
 		}
 		r.FailAt(r.table.Get(n), unknownHint(n, r.known), "unknown key")

@@ -65,8 +65,18 @@ func (s *Source) spec(t *mcpclient.Tool, over Override, l *listing) toolsource.T
 	if t.Hints != nil {
 		claimed = grade.FromHints(t.Hints)
 	}
+	clean := func(what, text string) string {
+		cleaned, edits := toolschema.Clean(text)
+		if len(edits) > 0 {
+			l.report(s, t.Name, false, what+": "+edits[0].String())
+		}
+		return cleaned
+	}
+	for i := range args {
+		args[i].Description = clean("description of "+args[i].Name, args[i].Description)
+	}
 	return toolsource.ToolSpec{
-		Title: t.Title, Description: t.Description,
+		Title: clean("title", t.Title), Description: clean("description", t.Description),
 		Args: args, Returns: toolschema.Returns(t.OutputSchema),
 		Grade: effective, Examples: over.Examples, Docs: over.Docs,
 		InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,

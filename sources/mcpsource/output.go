@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/toolsource/toolsource"
@@ -71,13 +71,15 @@ func newOutput(schema json.RawMessage) *output {
 	}
 }
 
-// fits holds a value against the schema.
+// fits holds a value against the schema. The error is none of arguments: a call that has run must not look
+// like one that was refused.
 func (o *output) fits(v any) error {
 	m, structured := v.(map[string]any)
 	err := errors.New("its output schema promises structured content, and the result has none")
 	if structured {
 		if _, err = o.binder.Bind(m); err != nil {
-			err = fmt.Errorf("the result does not fit its output schema: %w", err)
+			reason := strings.TrimPrefix(err.Error(), toolsource.ErrBadArguments.Error()+": ")
+			err = errors.New("the result does not fit its output schema: " + reason)
 		}
 	}
 	if err != nil && o.envelope {

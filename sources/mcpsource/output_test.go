@@ -1,8 +1,12 @@
 package mcpsource
 
 import (
+	"errors"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolsource/toolsource"
 )
@@ -64,5 +68,67 @@ func TestUpdateAndMisfits(t *testing.T) {
 	}
 	if _, err := s.Resolve(toolsource.ToolSpec{Name: "t", Origin: toolsource.Origin{Kind: "mcp", Server: "srv", WireName: "t"}}); err == nil {
 		t.Error("a tool that is denied now")
+	}
+}
+
+// A result that does not fit is no matter of arguments, shows no value, and is given as it came.
+func TestMisfit(t *testing.T) {
+	b := serves(`{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{"n":{"type":"integer"},"k":{"type":"integer","default":5}}}}`)
+	b.Results = map[string]string{"t": `{"structuredContent":{"n":"planted","f":1.0}}`}
+	_, err := resolve(t, newSource(t, b, &Options{Output: OutputStrict}), "t")(t.Context(), nil)
+	if toolsource.KindOf(err) != toolsource.KindProtocol || errors.Is(err, toolsource.ErrBadArguments) || strings.Contains(err.Error(), "argument") {
+		t.Errorf("a program would take it for its own mistake, and call again: %v", err)
+	}
+	var ce *toolsource.CallError
+	if !errors.As(err, &ce) || !ce.MayHaveRun {
+		t.Errorf("it has run: %v", err)
+	}
+	s := newSource(t, b, nil)
+	res, err2 := resolve(t, s, "t")(t.Context(), nil)
+	if diff := cmp.Diff(map[string]any{"n": "planted", "f": 1.0}, res.Value); diff != "" || err2 != nil {
+		t.Errorf("%v: %s", err2, diff)
+	}
+	if all := err.Error() + problemText(s); strings.Contains(all, "planted") {
+		t.Errorf("a value shows: %s", all)
+	}
+}
+
+func TestMisfitsSideBySide(t *testing.T) {
+	b := serves(`{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"object","required":["n"]}}`)
+	b.Results = map[string]string{"t": `{"structuredContent":{}}`}
+	s := newSource(t, b, nil)
+	call := resolve(t, s, "t")
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 20 {
+				if _, err := call(t.Context(), nil); err != nil {
+					t.Error(err)
+				}
+				s.Update(nil)
+				_ = s.Status()
+			}
+		})
+	}
+	for range 10 {
+		discover(t, s)
+	}
+	wg.Wait()
+}
+
+// Texts that a person cannot see are not shown to a model either, and the status says so; the raw schema has
+// them as the server sent them.
+func TestHiddenTexts(t *testing.T) {
+	hidden := `\udb40\udc69\udb40\udc67` // tag characters
+	s := newSource(t, serves(`{"name":"t","title":"T","description":"Reads.`+hidden+`\nTwo lines.","inputSchema":{"type":"object","properties":{"p":{"type":"string","description":"a`+hidden+`b"}}}}`), nil)
+	specs := discover(t, s)
+	if specs[0].Description != "Reads.\nTwo lines." || specs[0].Args[0].Description != "ab" {
+		t.Errorf("%q, %q", specs[0].Description, specs[0].Args[0].Description)
+	}
+	if !strings.Contains(string(specs[0].InputSchema), `\udb40`) {
+		t.Error("the raw schema was edited")
+	}
+	if got := problemText(s); strings.Count(got, `tool "t"`) != 2 || !strings.Contains(got, "description of p") {
+		t.Errorf("nobody is told: %s", got)
 	}
 }

@@ -195,7 +195,7 @@ func (c *apiChecker) schema(v any, path string, depth int) {
 	case c.held:
 		c.strictSchema(s, path)
 	}
-	if c.provider == Anthropic {
+	if !c.openAPI {
 		c.draft(s, path)
 	}
 	for _, key := range sorted(s) {
@@ -205,6 +205,9 @@ func (c *apiChecker) schema(v any, path string, depth int) {
 			switch {
 			case schemaMaps[key]:
 				for _, name := range sorted(inner) {
+					if _, names := inner[name].([]any); names && key == "dependencies" {
+						continue
+					}
 					c.schema(inner[name], here+"/"+pointerEscape.Replace(name), depth)
 				}
 			case schemaAlone[key]:
@@ -252,8 +255,22 @@ func (c *apiChecker) common(s map[string]any, path string) {
 			c.breach(path, "ref", "$ref %v points to nothing in the schema", ref)
 		}
 	}
+	c.pattern(s["pattern"], path)
+	if named, ok := s["patternProperties"].(map[string]any); ok {
+		for _, name := range sorted(named) {
+			c.pattern(name, path)
+		}
+	}
 	if c.has("nullable") && s["nullable"] == true {
 		c.breach(path, "nullable", "nullable stands for null")
+	}
+}
+
+func (c *apiChecker) pattern(v any, path string) {
+	if p, ok := v.(string); ok && c.python {
+		if why := unreadPattern(p, c.lookaround); why != "" {
+			c.breach(path, "pattern", "pattern %s: %s", clip(p), why)
+		}
 	}
 }
 

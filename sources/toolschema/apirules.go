@@ -135,6 +135,7 @@ var draftKinds = map[string]string{
 	"minimum": "number", "maximum": "number", "exclusiveMinimum": "number", "exclusiveMaximum": "number", "multipleOf": "number",
 	"minLength": "number", "maxLength": "number", "minItems": "number", "maxItems": "number", "minProperties": "number", "maxProperties": "number",
 	"uniqueItems": "boolean", "deprecated": "boolean", "readOnly": "boolean", "writeOnly": "boolean",
+	"minContains": "number", "maxContains": "number", "$anchor": "string", "contentEncoding": "string", "contentMediaType": "string", "contentSchema": "schema",
 	"enum": "array", "required": "array", "examples": "array", "anyOf": "array", "oneOf": "array", "allOf": "array", "prefixItems": "array",
 	"properties": "object", "patternProperties": "object", "$defs": "object", "definitions": "object", "dependentSchemas": "object", "dependentRequired": "object",
 	"items": "schema", "additionalProperties": "schema", "unevaluatedProperties": "schema", "unevaluatedItems": "schema", "contains": "schema",
@@ -158,6 +159,11 @@ func (c *apiChecker) draft(s map[string]any, path string) {
 		case map[string]any:
 			kind = "object"
 		}
+		if n, ok := s[key].(json.Number); ok && known {
+			if _, err := n.Float64(); err != nil {
+				c.breach(path, "draft", "%s is a number past any float's range", key)
+			}
+		}
 		if known && kind != want && !(want == "schema" && (kind == "object" || kind == "boolean")) {
 			c.breach(path, "draft", "%s is %s", key, kind)
 		}
@@ -177,7 +183,25 @@ func (c *apiChecker) draft(s map[string]any, path string) {
 			c.breach(path, "draft", "type names no types")
 		}
 	}
+	if id, _ := s["$id"].(string); strings.Contains(strings.TrimSuffix(id, "#"), "#") {
+		c.breach(path, "draft", "$id %s names a place in something", clip(id))
+	}
+	for _, key := range [...]string{"dependentRequired", "dependencies"} {
+		names, _ := s[key].(map[string]any)
+		for _, name := range sorted(names) {
+			list, isList := names[name].([]any)
+			c.distinct(list, path)
+			if key == "dependentRequired" && !isList {
+				c.breach(path, "draft", "dependentRequired has no list of names for %s", label(name))
+			}
+		}
+	}
 	required, _ := s["required"].([]any)
+	c.distinct(required, path)
+}
+
+// distinct looks whether a list has names only, each once.
+func (c *apiChecker) distinct(required []any, path string) {
 	for i, r := range required {
 		if _, isText := r.(string); !isText || slices.Contains(required[:i], r) {
 			c.breach(path, "draft", "required lists %v", r)

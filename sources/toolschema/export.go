@@ -263,7 +263,7 @@ func (x *exporter) root(schema json.RawMessage) (*tree, string) {
 	if bytes.Equal(bytes.TrimSpace(schema), []byte("false")) {
 		return nil, "the schema is false, which no arguments can satisfy"
 	}
-	t := normalize(schema, &x.changes, x.openAPI)
+	t := x.patterns(normalize(schema, &x.changes, x.openAPI))
 	types := t.types()
 	if types != 0 && types&typeObject == 0 {
 		return nil, "the schema describes " + types.human() + ", and arguments are an object"

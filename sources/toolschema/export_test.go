@@ -372,6 +372,40 @@ func TestExportIsLinear(t *testing.T) {
 	}
 }
 
+// TestManyAlternatives: ten times as many alternatives take about ten times as long.
+func TestManyAlternatives(t *testing.T) {
+	if testing.Short() || raceEnabled {
+		t.Skip("measures time")
+	}
+	many := func(n int, each string) string {
+		list := make([]string, n)
+		for i := range list {
+			list[i] = fmt.Sprintf(each, i)
+		}
+		return "[" + strings.Join(list, ",") + "]"
+	}
+	for name, schema := range map[string]func(n int) string{
+		"top":   func(n int) string { return `{"anyOf":` + many(n, `{"properties":{"k":{"const":"v%d"}}}`) + `}` },
+		"tuple": func(n int) string { return objectOf(`{"prefixItems":` + many(n, `{"const":"v%d"}`) + `}`) },
+		"parts": func(n int) string { return objectOf(`{"allOf":` + many(n, `{"properties":{"p%[1]d":{"type":"string"}},"required":["p%[1]d"]}`) + `}`) },
+		"inner": func(n int) string {
+			return objectOf(`{"properties":{"z":{}},"anyOf":` + many(n, `{"properties":{"k":{"const":"v%d"}}}`) + `}`)
+		},
+	} {
+		for _, p := range Providers() {
+			run := func(n int) func() {
+				specs := []toolsource.ToolSpec{tool("t", schema(n))}
+				return func() { _, _ = Export(specs, p, nil) }
+			}
+			small, large := quickest(run(200)), quickest(run(2000))
+			t.Logf("%s, %s: %v, ten times as many %v", name, p, small, large)
+			if large > 40*small { // quadratic would be 100
+				t.Errorf("%s, %s: %v, ten times as many %v", name, p, small, large)
+			}
+		}
+	}
+}
+
 // TestExportHostile: schemas made to grow are exported in little time, to something the API takes.
 func TestExportHostile(t *testing.T) {
 	bombs := map[string]func() string{"aliases doubled, 100 KB": func() string { return bomb(1200) }}

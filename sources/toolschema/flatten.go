@@ -37,6 +37,7 @@ type gathered struct {
 	props    *tree
 	index    map[string]int
 	required []string
+	choices  map[string]*choices // of names that alternatives describe
 }
 
 func (g *gathered) add(name string, schema *tree, together func(a, b *tree) *tree) {
@@ -76,7 +77,7 @@ func gather(s *tree) *gathered {
 				if i, ok := g.index[m.key]; ok && i < own { // s itself says it, and each alternative at most narrows it
 					g.add(m.key, m.value, firstSaid)
 				} else {
-					g.add(m.key, m.value, either)
+					g.choose(m.key, m.value)
 				}
 			}
 			if branches++; branches == 1 {
@@ -88,6 +89,23 @@ func gather(s *tree) *gathered {
 		g.require(common)
 	}
 	return g
+}
+
+// choose adds what one alternative says of a name.
+func (g *gathered) choose(name string, schema *tree) {
+	c := g.choices[name]
+	if c == nil {
+		c = &choices{}
+		if i, ok := g.index[name]; ok {
+			c.schema = g.props.members[i].value
+		}
+		if g.choices == nil {
+			g.choices = map[string]*choices{}
+		}
+		g.choices[name] = c
+	}
+	c.add(schema)
+	g.add(name, c.schema, func(_, b *tree) *tree { return b })
 }
 
 func (g *gathered) require(names []string) {
@@ -119,22 +137,50 @@ func firstSaid(a, b *tree) *tree {
 	return a
 }
 
-// either takes what one of two schemas takes.
-func either(a, b *tree) *tree {
-	if len(a.entries()) == 0 || len(b.entries()) == 0 {
-		return newObject()
-	}
-	list := []*tree{a}
-	if a.has("anyOf") && only(a, "anyOf") {
-		list = a.list("anyOf")
-	}
-	words := b.text()
-	for _, have := range list {
-		if string(have.text()) == string(words) {
-			return a
+// choices are schemas of which a value needs to fit one.
+type choices struct {
+	schema *tree           // that says so
+	list   *tree           // its anyOf, once there are several
+	said   map[string]bool // texts of what is in it
+}
+
+// add takes one more; nil counts as none.
+func (c *choices) add(s *tree) {
+	switch {
+	case c.schema == nil:
+		c.schema = s
+	case len(c.schema.entries()) == 0 || len(s.entries()) == 0:
+		c.schema = newObject()
+	default:
+		if c.said == nil {
+			c.said, c.list = map[string]bool{}, newArray()
+			for _, have := range alternativesOf(c.schema) {
+				c.more(have)
+			}
+		}
+		if c.more(s) {
+			c.schema = newObject(member{"anyOf", c.list})
 		}
 	}
-	return newObject(member{"anyOf", newArray(append(list[:len(list):len(list)], b)...)})
+}
+
+// more reports whether an alternative is new.
+func (c *choices) more(s *tree) bool {
+	words := string(s.text())
+	if c.said[words] {
+		return false
+	}
+	c.said[words] = true
+	c.list.elems = append(c.list.elems, s)
+	return true
+}
+
+// alternativesOf are those of a schema that says nothing else, or it alone.
+func alternativesOf(s *tree) []*tree {
+	if s.has("anyOf") && only(s, "anyOf") {
+		return s.list("anyOf")
+	}
+	return []*tree{s}
 }
 
 // texts takes from descriptions and titles what hides in them, and tells of values that hide something: those

@@ -1,7 +1,8 @@
 package toolschema
 
 import (
-	"net/url"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -51,12 +52,15 @@ func mergeable(defs, old *tree) bool {
 // An inliner writes out references. What it reads never changes; what it gives shares only scalars with it.
 type inliner struct {
 	*changes
-	root   *tree
-	left   int                        // bytes that may still be written in place of references
-	sizes  map[*tree]int              // of targets
-	found  map[string]*tree           // by reference; nil: nothing is there
-	active map[*tree]int              // being written out: a reference to one of them is a cycle
-	index  map[*tree]map[string]*tree // of large objects that references lead through
+	root      *tree
+	left      int                        // bytes that may still be written in place of references
+	sizes     map[*tree]int              // of targets
+	found     map[string]*tree           // by reference, from the top; nil: nothing is there
+	scopes    *scopes[*tree]             // once they are needed
+	addressed bool                       // parts may have addresses of their own
+	outside   map[string]bool            // of the root, what holds schemas that references lead to where none belongs
+	active    map[*tree]int              // being written out: a reference to one of them is a cycle
+	index     map[*tree]map[string]*tree // of large objects that references lead through
 }
 
 // annotations describe a value and restrict nothing.
@@ -72,8 +76,31 @@ var identifiers = map[string]bool{
 
 // inline writes references out and leaves the definitions away.
 func inline(root *tree, c *changes) *tree {
-	in := &inliner{changes: c, root: root, left: MaxInlined, sizes: map[*tree]int{}, found: map[string]*tree{}, active: map[*tree]int{}, index: map[*tree]map[string]*tree{}}
-	return in.expand(root, nil, 0, 0)
+	in := &inliner{
+		changes: c, root: root, addressed: root.addressed(), left: MaxInlined, sizes: map[*tree]int{},
+		found: map[string]*tree{}, active: map[*tree]int{}, index: map[*tree]map[string]*tree{}, outside: map[string]bool{},
+	}
+	out := in.expand(root, nil, 0, 0)
+	if len(in.outside) == 0 {
+		return out
+	}
+	for _, key := range slices.Sorted(maps.Keys(in.outside)) { // as components of OpenAPI
+		if keywordNeeds[key] == nil && !annotations[key] && !isSchemaWord(key) && out.drop(key) != nil {
+			c.add(nil, "ref", "%s is left away: what is used of it is written out where it is used", clip(key))
+		}
+	}
+	for _, repair := range [...]func(*tree, *loc, *changes) *tree{schemaWords, keywordKinds, typeWords} {
+		out = everywhere(repair)(out, c)
+	}
+	return out
+}
+
+// addressed reports whether something in t may have an address of its own.
+func (t *tree) addressed() bool {
+	if _, ok := t.get("$id").str(); ok {
+		return true
+	}
+	return slices.ContainsFunc(t.members, func(m member) bool { return m.value.addressed() }) || slices.ContainsFunc(t.elems, (*tree).addressed)
 }
 
 // expand copies a schema with its references written out. depth is where it will stand; hops counts the
@@ -85,6 +112,7 @@ func (in *inliner) expand(s *tree, at *loc, depth, hops int) *tree {
 	in.active[s]++
 	defer func() { in.active[s]-- }()
 	out := newObject()
+	out.loose = s.loose
 	for _, m := range s.members {
 		switch {
 		case m.key == "$ref":
@@ -92,6 +120,9 @@ func (in *inliner) expand(s *tree, at *loc, depth, hops int) *tree {
 			in.add(at, "ref", "%s is left away: what is used of it is written out where it is used", m.key)
 		case m.key == "$dynamicRef", m.key == "$recursiveRef":
 			in.add(at, "ref", "%s is not followed; what stands beside it counts", m.key)
+			out.loose = true
+		case m.key == "$id" && depth == 0 && hasFragment(m.value):
+			in.add(at, "ref", "$id %s is left out: it names a place, not the schema", m.value.shown())
 		case depth > 0 && identifiers[m.key]:
 			in.add(at, "ref", "%s is left out of a part of the schema", m.key)
 		case m.value.kind != 0 && !isSchemaWord(m.key):
@@ -116,14 +147,20 @@ func (in *inliner) follow(ref, from, beside *tree, at *loc, depth, hops int) *tr
 	name, isText := ref.str()
 	if !isText {
 		in.add(at, "ref", "$ref is no text and is left out; any value is taken")
+		beside.loose = true
 		return beside
 	}
-	target := in.resolve(name)
+	target := in.resolve(name, ref)
+	was := beside.loose
+	beside.loose = true // as long as it is not said what the reference says
 	switch {
+	case target.is("true"):
+		beside.loose = was
+		return beside
 	case !target.isObject() && strings.HasPrefix(name, "#"):
 		in.add(at, "dangling-ref", "$ref %q points to nothing in the schema and is left out; any value is taken", clip(name))
 		return beside
-	case target == nil:
+	case !target.isObject():
 		in.add(at, "remote-ref", "$ref %q points outside the schema and is never fetched; any value is taken", clip(name))
 		return beside
 	case in.active[target] > 0 && target != from:
@@ -139,23 +176,58 @@ func (in *inliner) follow(ref, from, beside *tree, at *loc, depth, hops int) *tr
 		in.add(at, "size", "references come to more than %d bytes; $ref %q is cut to any %s", MaxInlined, clip(name), cutKind(target))
 		return cutTo(target, beside)
 	}
+	if key, ok := outside(name); ok {
+		in.outside[key] = true
+	}
+	beside.loose = was
 	in.left -= in.size(target)
 	in.add(at, "ref", "$ref %q is written out", clip(name))
 	there := &loc{ref: clip(name)}
 	return together(in.expand(target, there, max(depth, 1), hops+1), beside)
 }
 
+// hasFragment reports whether an address names a place in something.
+func hasFragment(v *tree) bool {
+	_, place, _ := strings.Cut(strings.Trim(string(v.raw), `"`), "#")
+	return place != ""
+}
+
+// outside reports whether a reference leads to where no schema belongs, and through what of the root.
+func outside(ref string) (key string, ok bool) {
+	if ref == "#" {
+		return "", false
+	}
+	if !isPointer(ref) {
+		return "$defs", true
+	}
+	keys := strings.Split(ref[2:], "/")
+	byName := false
+	for _, key := range keys {
+		switch {
+		case byName:
+			byName = false
+		case schemaMaps[key]:
+			byName = true
+		case !schemaLists[key] && !schemaAlone[key] && strings.Trim(key, "0123456789") != "":
+			return pointerUnescape.Replace(keys[0]), true
+		}
+	}
+	return keys[0], byName
+}
+
 // together is a definition with what stands beside a reference to it: descriptions and defaults there win, and
 // other keywords are added where that says both; where it does not, both must hold.
 func together(def, beside *tree) *tree {
-	if !def.isObject() || len(beside.members) == 0 {
-		if def.isObject() {
-			return def
-		}
+	if !def.isObject() {
 		return beside
 	}
-	if len(def.members) == 0 {
-		return beside
+	if len(beside.members) == 0 || len(def.members) == 0 {
+		both := def
+		if len(def.members) == 0 {
+			both = beside
+		}
+		both.loose = def.loose || beside.loose
+		return both
 	}
 	apart := true
 	for _, m := range beside.members {
@@ -165,6 +237,7 @@ func together(def, beside *tree) *tree {
 		for _, m := range beside.members {
 			def.set(m.key, m.value)
 		}
+		def.loose = def.loose || beside.loose
 		return def
 	}
 	if all := beside.get("allOf"); all.isArray() {
@@ -201,6 +274,9 @@ func entangled(key string, def *tree) bool {
 func cutTo(target, beside *tree) *tree {
 	if cutKind(target) == "object" && !beside.has("type") {
 		beside.first("type", newText("object"))
+		if target.get("nullable").is("true") {
+			beside.nullable("type")
+		}
 	}
 	return beside
 }
@@ -234,51 +310,55 @@ func (t *tree) length() int {
 	return n
 }
 
-// resolve finds a place inside the schema.
-func (in *inliner) resolve(ref string) *tree {
-	if t, ok := in.found[ref]; ok {
+// resolve finds what a $ref leads to inside the schema, nil if nothing.
+func (in *inliner) resolve(name string, ref *tree) *tree {
+	t, known := in.found[name]
+	if !known {
+		if !in.addressed && isPointer(name) {
+			t = walk(in.family(), in.root, name[1:])
+		}
+		in.found[name] = t
+	}
+	if t != nil {
 		return t
 	}
-	t := in.pointer(ref)
-	in.found[ref] = t
-	return t
+	if in.scopes == nil {
+		in.scopes = newScopes(in.root, in.family())
+	}
+	return in.scopes.find(name, ref)
 }
 
-// pointer follows a JSON pointer in a reference, nil if it leads nowhere.
-func (in *inliner) pointer(ref string) *tree {
-	rest, ok := strings.CutPrefix(ref, "#")
-	if !ok {
-		return nil
-	}
-	if plain, err := url.PathUnescape(rest); err == nil {
-		rest = plain
-	}
-	if rest == "" {
-		return in.root
-	}
-	if rest, ok = strings.CutPrefix(rest, "/"); !ok {
-		return nil
-	}
-	t := in.root
-	for key := range strings.SplitSeq(rest, "/") {
-		key = pointerUnescape.Replace(key)
-		switch {
-		case t.isObject():
-			t = in.member(t, key)
-		case t.isArray():
-			i, err := strconv.Atoi(key)
-			if err != nil || i < 0 || i >= len(t.elems) {
-				return nil
+// family is how trees are looked into.
+func (in *inliner) family() family[*tree] {
+	return family[*tree]{
+		each: func(t *tree, f func(string, *tree)) {
+			for _, m := range t.members {
+				f(m.key, m.value)
 			}
-			t = t.elems[i]
-		default:
+			for i, e := range t.elems {
+				f(strconv.Itoa(i), e)
+			}
+		},
+		step: func(t *tree, key string) *tree {
+			switch {
+			case t.isObject():
+				v := in.member(t, key)
+				if v == nil && key == "definitions" { // which has another name by now
+					v = t.get("$defs")
+				} else if v == nil && key == "$defs" {
+					v = t.get("definitions")
+				}
+				return v
+			case t.isArray():
+				if i := index(key, len(t.elems)); i >= 0 {
+					return t.elems[i]
+				}
+			}
 			return nil
-		}
-		if t == nil {
-			return nil
-		}
+		},
+		text:    (*tree).str,
+		isValue: (*tree).isObject,
 	}
-	return t
 }
 
 // member is get for objects of any size that are asked often.

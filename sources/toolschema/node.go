@@ -1,9 +1,8 @@
 package toolschema
 
 import (
+	"bytes"
 	"encoding/json"
-	"net/url"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -103,50 +102,48 @@ func (n *node) strings(key string) []string {
 	return out
 }
 
-// resolve finds what a reference inside the document points to. It never leaves the document.
-func (d *doc) resolve(ref string) (*node, bool) {
-	if n, ok := d.refs[ref]; ok {
-		return n, n != nil
-	}
-	n := d.pointer(ref)
-	if d.refs == nil {
-		d.refs = map[string]*node{}
-	}
-	d.refs[ref] = n
-	return n, n != nil
+// nodes is how nodes are looked into.
+var nodes = family[*node]{
+	each: func(n *node, f func(string, *node)) {
+		for i := range n.elems {
+			f(n.elems[i].key, &n.elems[i])
+		}
+	},
+	step: func(n *node, key string) *node {
+		if n.isArray() {
+			if i := index(key, len(n.elems)); i >= 0 {
+				return &n.elems[i]
+			}
+			return nil
+		}
+		return n.at(key)
+	},
+	text:    (*node).text,
+	isValue: (*node).isObject,
 }
 
-func (d *doc) pointer(ref string) *node {
-	if ref == "#" || ref == "#/" {
-		return d.root
-	}
-	rest, ok := strings.CutPrefix(ref, "#/")
-	if !ok || len(rest) > 4096 {
-		return nil
-	}
-	if u, err := url.PathUnescape(rest); err == nil {
-		rest = u
-	}
-	n := d.root
-	for key := range strings.SplitSeq(rest, "/") {
-		key = pointerUnescape.Replace(key)
-		switch {
-		case n.isObject():
-			n = n.at(key)
-		case n.isArray():
-			i, err := strconv.Atoi(key)
-			if err != nil || i < 0 || i >= len(n.elems) {
-				return nil
-			}
-			n = &n.elems[i]
-		default:
-			return nil
+// resolve finds what the $ref of a schema points to inside the document, nil if nothing. It never leaves the
+// document.
+func (d *doc) resolve(ref *node) *node {
+	s, _ := ref.text()
+	n, known := d.refs[s]
+	if !known {
+		if d.refs == nil {
+			d.refs = map[string]*node{}
+			d.addressed = bytes.Contains(d.text, []byte(`"$id"`))
 		}
-		if n == nil {
-			return nil
+		if !d.addressed && isPointer(s) {
+			n = walk(nodes, d.root, s[1:])
 		}
+		d.refs[s] = n
 	}
-	return n
+	if n != nil {
+		return n
+	}
+	if d.scopes == nil {
+		d.scopes = newScopes(d.root, nodes)
+	}
+	return d.scopes.find(s, ref)
 }
 
 // target follows a node's $ref; ok is false, and a problem is told, if it leads nowhere.
@@ -156,9 +153,9 @@ func (d *doc) target(ref *node, at *loc) (n *node, there *loc, ok bool) {
 		d.add(at, "give a JSON pointer", "$ref is %s, not a string; any value is taken", ref.kind())
 		return nil, nil, false
 	}
-	n, ok = d.resolve(s)
+	n = d.resolve(ref)
 	switch {
-	case ok:
+	case n != nil:
 		there = d.in(nil, "")
 		there.ref = clip(s)
 		return n, there, true

@@ -30,6 +30,7 @@ var steps = []step{
 	{name: "const-union", do: everywhere(constUnions), open: true},
 	{name: "object", do: everywhere(objects)},
 	{name: "depth", do: prune},
+	{name: "negation", do: negations},
 	{name: "size", do: bounded},
 }
 
@@ -55,7 +56,10 @@ func everywhere(f func(s *tree, at *loc, c *changes) *tree) func(*tree, *changes
 //	null-union   X or null becomes X with nullable: true
 //	const-union  constants of one type become an enum
 //	object       an object has its type, properties, and no required name without a property
-//	depth, size  what is past MaxNesting is {}; a schema past the package's bounds takes any arguments
+//	depth        what is past MaxNesting is {}
+//	negation     where a step left something out and the rest would then take less, the rest is left out as
+//	             well: not, if, oneOf (then anyOf), maxContains, unevaluatedProperties
+//	size         a schema past the package's bounds takes any arguments
 //
 // Names of properties are never changed, the order of keys is kept, what no step asks for stays as it is, and
 // normalizing again changes nothing. A schema without a change is returned as it came. Values (enum, const,
@@ -127,7 +131,7 @@ func prune(root *tree, c *changes) *tree {
 			if len(s.members) > 0 {
 				c.add(at, "depth", "stands more than %d deep and is cut; any value is taken", MaxNesting)
 			}
-			return newObject()
+			return &tree{kind: '{', loose: s.loose || len(s.members) > 0}
 		}
 		for i := range s.members {
 			if m := &s.members[i]; m.value.kind != 0 && !isSchemaWord(m.key) {

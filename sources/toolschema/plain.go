@@ -71,13 +71,32 @@ func takesNull(s *tree) bool {
 	if v := s.get("const"); v != nil && !isNull(v) {
 		return false
 	}
-	if slices.ContainsFunc(s.list("allOf"), func(b *tree) bool { return !takesNull(b) }) || s.get("not").isObject() && takesNull(s.get("not")) {
+	if slices.ContainsFunc(s.list("allOf"), func(b *tree) bool { return !takesNull(b) }) {
 		return false
 	}
-	for _, word := range [...]string{"anyOf", "oneOf"} {
-		if list := s.list(word); len(list) > 0 && !slices.ContainsFunc(list, takesNull) {
+	if v := s.get("not"); v != nil && takesNull(v) {
+		return false
+	}
+	if list := s.list("anyOf"); len(list) > 0 && !slices.ContainsFunc(list, takesNull) {
+		return false
+	}
+	if list := s.list("oneOf"); len(list) > 0 {
+		taking := 0
+		for _, b := range list {
+			if takesNull(b) {
+				taking++
+			}
+		}
+		if taking != 1 {
 			return false
 		}
+	}
+	if v := s.get("if"); v != nil {
+		side := s.get("else")
+		if takesNull(v) {
+			side = s.get("then")
+		}
+		return side == nil || takesNull(side)
 	}
 	return true
 }

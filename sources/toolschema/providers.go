@@ -44,6 +44,8 @@ type dialect struct {
 	rootBans       []string            // keywords that may not stand at the top
 	keywords       []string            // all that are taken; nil: any
 	formats        map[string][]string // by type; nil: any
+	python         bool                // patterns are read by Python's re
+	lookaround     bool                // and may look around
 	openAPI        bool                // a subset of OpenAPI's schemas, not JSON Schema
 	strict         *strictLimits       // nil: not strict
 	rules          []Rule
@@ -77,6 +79,8 @@ var openaiRules = []Rule{
 	{"properties", `a function without parameters has "properties": {}`, openaiReference},
 	{"items", "a schema of an array has items", "https://github.com/PrefectHQ/fastmcp/issues/2464"},
 	{"ref", "a $ref points to a definition inside the schema", openaiStructured},
+	{"pattern", "a pattern is one that Python's re reads, and does not look ahead or behind", "https://github.com/vercel/ai/pull/21037"},
+	{"draft", "parameters are valid by JSON Schema draft 2020-12", "https://github.com/FoundationAgents/OpenManus/issues/1162"},
 	{"nullable", "null is a type among others; nullable is no word of JSON Schema", openaiFunctions},
 }
 
@@ -84,11 +88,13 @@ var dialects = map[Provider]*dialect{
 	OpenAI: {
 		name: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`), maxTools: 128, maxDescription: 1024,
 		rootBans: []string{"oneOf", "anyOf", "allOf", "enum", "const", "not"},
+		python:   true,
 		rules:    openaiRules,
 	},
 	OpenAIStrict: {
 		name: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`), maxTools: 128, maxDescription: 1024,
 		rootBans: []string{"oneOf", "anyOf", "allOf", "enum", "const", "not"},
+		python:   true,
 		keywords: []string{
 			"type", "title", "description", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "$ref", "$defs",
 			"pattern", "format", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems",
@@ -124,7 +130,8 @@ var dialects = map[Provider]*dialect{
 	Gemini: {
 		name: regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.-]{0,63}$`), property: regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]{0,63}$`),
 		maxTools: 512,
-		openAPI:  true,
+		python:   true, lookaround: true,
+		openAPI: true,
 		keywords: []string{
 			"type", "format", "title", "description", "nullable", "enum", "maxItems", "minItems", "properties", "required", "minProperties",
 			"maxProperties", "minLength", "maxLength", "pattern", "example", "anyOf", "propertyOrdering", "default", "items", "minimum", "maximum",
@@ -143,6 +150,7 @@ var dialects = map[Provider]*dialect{
 			{"items", "a schema of an array has items", "https://github.com/cline/cline/issues/7339"},
 			{"properties", "properties, where it stands, is not empty; a function without parameters has no parameters field", "https://github.com/agno-agi/agno/issues/2112"},
 			{"required", "required names properties that are there", "https://github.com/iBUHub/AIStudioToAPI/issues/154"},
+			{"pattern", "a pattern is one that Python's re reads, without properties of Unicode", "https://github.com/langfuse/langfuse/issues/14770"},
 		},
 	},
 }

@@ -13,7 +13,9 @@ import (
 type doc struct {
 	root *node // nil: there is no usable JSON
 	problems
-	refs map[string]*node
+	refs      map[string]*node // by reference, from the top; nil: not there
+	scopes    *scopes[*node]   // once they are needed
+	addressed bool             // parts may have addresses of their own
 
 	text     []byte // what is being read
 	pos      int

@@ -25,7 +25,7 @@ func schemaWords(s *tree, at *loc, c *changes) *tree {
 			return newObject()
 		}
 		c.add(at, "schema-word", "%s stands where a schema belongs; any value is taken", v.shown())
-		return newObject()
+		return anything()
 	}
 	for i := 0; i < len(s.members); i++ {
 		m := &s.members[i]
@@ -34,7 +34,7 @@ func schemaWords(s *tree, at *loc, c *changes) *tree {
 		case schemaMaps[m.key] && m.value.isObject():
 			for j := range m.value.members {
 				e := &m.value.members[j]
-				if m.key != "dependencies" || !e.value.isArray() {
+				if m.key != "dependencies" || !e.value.isArray() || !areNames(newObject(*e)) {
 					e.value = repair(e.value, &loc{up: here, key: e.key})
 				}
 			}
@@ -85,7 +85,7 @@ var keywordNeeds = map[string]func(v *tree) bool{
 	"enum": isFull, "anyOf": isFull, "oneOf": isFull, "allOf": isFull, "prefixItems": isFull,
 	"required": (*tree).isArray, "examples": (*tree).isArray,
 	"properties": (*tree).isObject, "patternProperties": (*tree).isObject, "$defs": (*tree).isObject, "definitions": (*tree).isObject, "dependentSchemas": (*tree).isObject,
-	"dependentRequired": (*tree).isObject, "dependencies": (*tree).isObject,
+	"dependentRequired": areNames, "dependencies": (*tree).isObject,
 	"items":                func(v *tree) bool { return v.kind != 0 || isBool(v) },
 	"additionalItems":      isSchema,
 	"additionalProperties": isSchema, "unevaluatedItems": isSchema, "unevaluatedProperties": isSchema, "contains": isSchema,
@@ -97,13 +97,34 @@ func isBool(v *tree) bool   { return v.is("true") || v.is("false") }
 func isFull(v *tree) bool   { return v.isArray() && len(v.elems) > 0 }
 func isSchema(v *tree) bool { return v.isObject() || isBool(v) }
 func isNumber(v *tree) bool {
-	return v.kind == 0 && (v.raw[0] == '-' || v.raw[0] >= '0' && v.raw[0] <= '9')
+	if v.kind != 0 || v.raw[0] != '-' && (v.raw[0] < '0' || v.raw[0] > '9') {
+		return false
+	}
+	return !math.IsInf(float(v), 0) // no API reads one past a float's range
 }
 
 func isPositive(v *tree) bool { return isNumber(v) && float(v) > 0 }
 func isCount(v *tree) bool {
 	f := float(v)
-	return isNumber(v) && f >= 0 && f == math.Trunc(f)
+	return isNumber(v) && f >= 0 && f == math.Trunc(f) && f < math.MaxInt64
+}
+
+// areNames reports whether each member is a list of names, none twice.
+func areNames(v *tree) bool {
+	for _, m := range v.entries() {
+		seen := map[string]bool{}
+		for _, e := range m.value.elems {
+			name, ok := e.str()
+			if !ok || seen[name] {
+				return false
+			}
+			seen[name] = true
+		}
+		if !m.value.isArray() {
+			return false
+		}
+	}
+	return v.isObject()
 }
 
 func float(v *tree) float64 {
@@ -124,6 +145,7 @@ func keywordKinds(s *tree, at *loc, c *changes) *tree {
 			return false
 		}
 		c.add(at, "keyword", "%s is %s, which it cannot be; it is left out", m.key, m.value.shown())
+		s.loose = true
 		return true
 	})
 	if list := s.get("required"); list != nil {
@@ -166,6 +188,7 @@ func typeWords(s *tree, at *loc, c *changes) *tree {
 		if typeOf(word) == 0 {
 			c.add(at, "type", "%q is no type; any value is taken", clip(word))
 			s.drop("type")
+			s.loose = true
 		}
 		return s
 	}
@@ -184,6 +207,7 @@ func typeWords(s *tree, at *loc, c *changes) *tree {
 	case !known:
 		c.add(at, "type", "%s names no types; any value is taken", t.shown())
 		s.drop("type")
+		s.loose = true
 	case len(words) == 1:
 		c.add(at, "type", "a list of one type is that type")
 		s.set("type", newText(words[0]))
@@ -214,6 +238,7 @@ func tuples(s *tree, at *loc, c *changes) *tree {
 		return s
 	}
 	c.add(at, "tuple", "a list of items that says nothing is left out")
+	s.loose = s.loose || len(items.elems) > 0
 	if s.drop("items"); rest != nil && !s.has("prefixItems") && !rest.is("true") {
 		s.set("items", rest)
 	}
@@ -231,7 +256,7 @@ func objects(s *tree, at *loc, c *changes) *tree {
 	switch types := s.types(); {
 	case types == 0 && s.has("type"), types != 0 && types != typeObject:
 		return s
-	case types == 0 && props == nil && !(root && !hasChoices(s)):
+	case types == 0 && props == nil && !(root && !hasChoices(s)), types == 0 && !root && (s.has("enum") || s.has("const")):
 		return s
 	case types == 0:
 		c.add(at, "object", `has properties and no type; it has "type": "object" now`)

@@ -38,11 +38,11 @@ func (r *returner) text(n *node, depth int) string {
 		if !n.isObject() || depth > returnDepth || r.steps > returnSteps || hops > maxHops {
 			return "Any"
 		}
-		ref, ok := n.at("$ref").text()
-		if !ok {
+		ref := n.at("$ref")
+		if _, ok := ref.text(); !ok {
 			break
 		}
-		if n, ok = r.resolve(ref); !ok {
+		if n = r.resolve(ref); n == nil {
 			return "Any"
 		}
 	}

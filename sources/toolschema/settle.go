@@ -10,29 +10,39 @@ func (x *exporter) merge(t *tree, at *loc, rule string) {
 		return
 	}
 	x.add(at, rule, "allOf is not taken; its parts are written into one schema")
+	var known merged
 	for _, part := range parts.elems {
 		if !part.isObject() {
 			continue
 		}
 		x.merge(part, at, rule)
 		for _, m := range part.members {
-			x.mergeKeyword(t, m, at, rule)
+			x.mergeKeyword(t, m, at, rule, &known)
 		}
 	}
 }
 
-func (x *exporter) mergeKeyword(t *tree, m member, at *loc, rule string) {
+// merged is what is known of a schema that parts are written into, for parts to be found in.
+type merged struct {
+	props    map[string]int
+	required map[string]bool
+}
+
+func (x *exporter) mergeKeyword(t *tree, m member, at *loc, rule string, known *merged) {
 	have := t.get(m.key)
 	switch {
 	case have == nil:
 		t.set(m.key, m.value)
 	case m.key == "properties":
-		index := make(map[string]int, len(have.members))
-		for i, p := range have.members {
-			index[p.key] = i
+		if known.props == nil {
+			known.props = make(map[string]int, len(have.members))
+			for i, p := range have.members {
+				known.props[p.key] = i
+			}
 		}
 		for _, p := range m.value.entries() {
-			if i, ok := index[p.key]; !ok {
+			if i, ok := known.props[p.key]; !ok {
+				known.props[p.key] = len(have.members)
 				have.members = append(have.members, p)
 			} else if len(have.members[i].value.entries()) == 0 {
 				have.members[i].value = p.value
@@ -41,15 +51,18 @@ func (x *exporter) mergeKeyword(t *tree, m member, at *loc, rule string) {
 			}
 		}
 	case m.key == "required":
-		g := &gathered{required: t.words("required")}
-		var more []string
-		for _, e := range m.value.elems {
-			if name, ok := e.str(); ok {
-				more = append(more, name)
+		if known.required == nil {
+			known.required = map[string]bool{}
+			for _, name := range t.words("required") {
+				known.required[name] = true
 			}
 		}
-		g.require(more)
-		t.setWords("required", g.required)
+		for _, e := range m.value.elems {
+			if name, ok := e.str(); ok && !known.required[name] {
+				known.required[name] = true
+				have.elems = append(have.elems, e)
+			}
+		}
 	case m.key == "type":
 		own, other := t.types(), newObject(m).types()
 		if own&typeNumber != 0 && other&typeInt != 0 {

@@ -153,10 +153,11 @@ func (x *exporter) listItems(t *tree, at *loc) {
 	if items := t.get("items"); items.isObject() {
 		kinds = append(kinds[:len(kinds):len(kinds)], items)
 	}
-	item := kinds[0]
-	for _, k := range kinds[1:] {
-		item = either(item, k)
+	var one choices
+	for _, k := range kinds {
+		one.add(k)
 	}
+	item := one.schema
 	if !t.has("items") { // which leaves open what follows
 		item = newObject()
 	}

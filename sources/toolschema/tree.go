@@ -14,6 +14,7 @@ type tree struct {
 	raw     json.RawMessage // of a scalar
 	members []member        // of an object
 	elems   []*tree         // of an array
+	loose   bool            // something of the schema was left out: it takes more than it was written to take
 }
 
 type member struct {
@@ -22,6 +23,7 @@ type member struct {
 }
 
 func newObject(members ...member) *tree { return &tree{kind: '{', members: members} }
+func anything() *tree                   { return &tree{kind: '{', loose: true} } // in place of what could not be read
 func newArray(elems ...*tree) *tree     { return &tree{kind: '[', elems: elems} }
 func scalar(raw string) *tree           { return &tree{raw: json.RawMessage(raw)} }
 func newText(s string) *tree            { return scalar(quote(s)) }
@@ -204,7 +206,7 @@ func (t *tree) clone() *tree {
 	if t == nil || t.kind == 0 {
 		return t // scalars never change
 	}
-	out := &tree{kind: t.kind}
+	out := &tree{kind: t.kind, loose: t.loose}
 	if t.kind == '[' {
 		out.elems = make([]*tree, len(t.elems))
 		for i, e := range t.elems {

@@ -11,6 +11,7 @@ func nullUnions(s *tree, at *loc, c *changes) *tree {
 		words := s.words("type")
 		if i := slices.Index(words, "null"); i >= 0 && len(words) == 2 {
 			c.add(at, "null-union", "type [%s, null] is written as %s with nullable", words[1-i], words[1-i])
+			s.loose = s.loose || !takesNull(s)
 			s.set("type", newText(words[1-i]))
 			s.nullable("type")
 		}
@@ -79,6 +80,7 @@ func onlyAnnotations(s *tree, keys ...string) bool {
 // replaced is a schema with one of its alternatives in place of the keyword; what is said beside wins.
 func replaced(s *tree, word string, only *tree) *tree {
 	out := newObject()
+	out.loose = s.loose || only.loose
 	for _, m := range s.members {
 		switch {
 		case m.key != word:
