@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 servers still ask for these
+
 package mcpclient
 
 import (
@@ -17,7 +19,6 @@ import (
 func addSurvey(srv *mcp.Server) {
 	srv.AddTool(&mcp.Tool{Name: "survey", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if r.Params.InputResponses == nil {
-			//lint:ignore SA1019 servers still ask for these
 			ask := mcp.InputRequestMap{
 				"who":   &mcp.ElicitParams{Message: "Who?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer","default":7}}}`)},
 				"where": &mcp.ListRootsParams{},
