@@ -772,3 +772,14 @@ func TestRoundsEnd(t *testing.T) {
 		}
 	}
 }
+
+func TestAskConfigIsChecked(t *testing.T) {
+	_, err := New(ServerConfig{ID: "x", Command: "x", Asks: &AskConfig{Limits: AskLimits{PerMinute: -1, Sampling: -1, ToolRounds: -1}}}, nil)
+	if err == nil || !strings.Contains(err.Error(), "asks.limits.per_minute is -1") || !strings.Contains(err.Error(), "asks.limits.sampling is -1ns") || strings.Contains(err.Error(), "rounds") {
+		t.Error(err)
+	}
+	got := AskLimits{PerMinute: 3, Roots: time.Second}.Or(AskLimits{PerMinute: 9, MaxTokens: 5}).Or(defaultAskLimits)
+	if got.PerMinute != 3 || got.MaxTokens != 5 || got.ToolRounds != 5 || got.Roots != time.Second || got.Sampling != 30*time.Second || got.MaxMessage != 1<<20 || got.AtOnce != 8 {
+		t.Errorf("%+v", got)
+	}
+}

@@ -108,7 +108,7 @@ func (c *AskConfig) check(wrong func(string, string, ...any)) {
 		v     time.Duration
 	}{{"sampling", c.Limits.Sampling}, {"elicitation", c.Limits.Elicitation}, {"roots", c.Limits.Roots}} {
 		if d.v < 0 {
-			wrong("asks."+d.field, "is %v; a duration cannot be negative", d.v)
+			wrong("asks.limits."+d.field, "is %v; a duration cannot be negative", d.v)
 		}
 	}
 	for _, n := range []struct {
@@ -116,7 +116,7 @@ func (c *AskConfig) check(wrong func(string, string, ...any)) {
 		v     int
 	}{{"per_minute", c.Limits.PerMinute}, {"at_once", c.Limits.AtOnce}, {"max_tokens", c.Limits.MaxTokens}, {"max_message", c.Limits.MaxMessage}} {
 		if n.v < 0 {
-			wrong("asks."+n.field, "is %d; a count cannot be negative", n.v)
+			wrong("asks.limits."+n.field, "is %d; a count cannot be negative", n.v)
 		}
 	}
 }

@@ -11,6 +11,10 @@
 // listings and results are read here from the bytes that the server sent, so that property order, absent
 // hints, large integers and unknown content survive, and one odd tool costs only itself.
 //
+// Beside tools a Server reads what its server has of resources and prompts, see Server.ReadResource and
+// Server.GetPrompt, where the server declares that it has any. What a server asks for in turn, a model's answer, the
+// user's, or the folders that it may work in, the program's Handlers answer; without one it is refused.
+//
 // A child starts in a process group of its own, with a small base environment beside what its
 // configuration declares, in the directory that its configuration names, else in Options.Workspace, and in
 // the process's own only where neither is known. Its command is looked up on its own PATH.

@@ -38,7 +38,7 @@ func TestCase64RequestsAtAnyTime(t *testing.T) {
 			if diff := cmp.Diff(map[string]any{}, got["ping"]); diff != "" {
 				t.Errorf("%s on %s: ping: %s", when, transport, diff)
 			}
-			for _, method := range []string{"sampling/createMessage", "elicitation/create", "no/such"} {
+			for _, method := range []string{"roots/list", "sampling/createMessage", "elicitation/create", "no/such"} {
 				e, _ := got[method].(map[string]any)
 				if code, _ := e["code"].(int64); code >= 0 {
 					t.Errorf("%s on %s: %s: %v", when, transport, method, got[method])
