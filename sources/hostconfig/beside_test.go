@@ -310,3 +310,12 @@ func TestNothingBesideServersIsDroppedInSilence(t *testing.T) {
 	f = parse(t, "goose/config.yaml", "extensions:\n  a: {type: stdio, cmd: x, config: text}\n", nil)
 	mustNote(t, f, "a", "config", Refused, "want a map")
 }
+
+// TestQuietKeys: goose writes many keys with null that say nothing about a server.
+func TestQuietKeys(t *testing.T) {
+	f := parse(t, "goose/config.yaml", "extensions:\n  a: {type: stdio, cmd: x, bundled: null, description: null, display_name: A, args: null}\n", nil)
+	if len(f.Entries) != 1 || noted(f, "a", "bundled", Ignored) || noted(f, "a", "description", Ignored) {
+		t.Error(report(f))
+	}
+	mustNote(t, f, "a", "args", Ignored, "is null")
+}

@@ -99,6 +99,7 @@ func (s *server) key(v val) {
 		}
 	case !ok:
 		s.unknown(v, v.key, s.d.keys)
+	case read == nil: // quiet
 	case v.node.Kind == hostdoc.Null:
 		s.note(Ignored, v.key, "is null", "", v.line)
 	default:
