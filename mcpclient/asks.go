@@ -136,11 +136,11 @@ func (s *session) ask(r wire.PeerRequest) bool {
 
 // reply answers a request of the server.
 func (s *session) reply(r wire.PeerRequest) {
-	base, call := s.causeOf(r.Slot)
-	ctx, cancel := context.WithCancelCause(base)
+	cause := s.causeOf(r.Slot)
+	ctx, cancel := context.WithCancelCause(cause.ctx)
 	defer cancel(nil)
 	defer s.asking.add(string(r.ID), cancel)()
-	result, err := s.answer(ctx, r.Conn.Done(), r.Method, r.Params, call)
+	result, err := s.answer(ctx, r.Conn.Done(), r.Method, r.Params, cause)
 	if errors.Is(context.Cause(ctx), errTakenBack) {
 		r.Drop() // and waits for no answer
 		return
@@ -168,19 +168,19 @@ func (s *session) refused(method string, err error) *wire.RPCError {
 
 // causeOf finds the call that made the server ask: the one on whose stream it asks, or the only one there is.
 // Without one the context has no values.
-func (s *session) causeOf(slot *wire.Slot) (ctx context.Context, call string) {
+func (s *session) causeOf(slot *wire.Slot) report {
 	token := ""
 	if slot != nil {
 		token = slot.Token
 	}
-	if ctx, call, ok := s.reports.cause(token); ok {
-		return ctx, call
+	if c, ok := s.reports.cause(token); ok {
+		return c
 	}
-	return context.Background(), ""
+	return report{ctx: context.Background()}
 }
 
 // answer is what the server gets for a request, in any era.
-func (s *session) answer(ctx context.Context, done <-chan struct{}, method string, params json.RawMessage, call string) (json.RawMessage, error) {
+func (s *session) answer(ctx context.Context, done <-chan struct{}, method string, params json.RawMessage, cause report) (json.RawMessage, error) {
 	needs := map[string]offer{methodSample: offerSampling, methodElicit: offerElicitation, methodRoots: offerRoots}[method]
 	if needs == 0 || s.set.offers&needs == 0 {
 		return nil, &refusal{codeNoMethod, "method not found: " + method + " was not declared"}
@@ -189,7 +189,8 @@ func (s *session) answer(ctx context.Context, done <-chan struct{}, method strin
 	if len(params) > l.MaxMessage {
 		return nil, refuse("%s: the request has %d bytes, more than the limit of %d", method, len(params), l.MaxMessage)
 	}
-	a := &asked{session: s, gate: s.srv.theGate(), limits: &l, done: done, call: call}
+	s.reports.keep()
+	a := &asked{session: s, gate: s.srv.theGate(), limits: &l, done: done, call: cause.call, token: cause.token}
 	var result json.RawMessage
 	var err error
 	switch method {
@@ -213,6 +214,7 @@ type asked struct {
 	limits *AskLimits
 	done   <-chan struct{} // closed when the session has ended
 	call   string          // wire name of the tool whose call caused it; "": not known
+	token  string          // of that call's progress; "": not known
 }
 
 // handle runs a handler under the limits. One that does not return in time is left behind.
@@ -239,18 +241,29 @@ func handle[T any](ctx context.Context, a *asked, method string, limit time.Dura
 		}()
 		got.v, got.err = f(ctx)
 	}()
-	select {
-	case got := <-reply:
-		if got.err != nil && errors.Is(context.Cause(ctx), errHandlerTime) {
-			got.err = errHandlerTime
+	alive := time.NewTicker(patience)
+	defer alive.Stop()
+	for {
+		select {
+		case got := <-reply:
+			if got.err != nil && errors.Is(context.Cause(ctx), errHandlerTime) {
+				got.err = errHandlerTime
+			}
+			return got.v, got.err
+		case <-ctx.Done():
+			return none, context.Cause(ctx)
+		case <-a.done:
+			return none, toolsource.ErrSessionLost
+		case <-alive.C:
+			if a.token != "" {
+				a.reports.again(a.token, "waiting for the answer to "+method)
+			}
 		}
-		return got.v, got.err
-	case <-ctx.Done():
-		return none, context.Cause(ctx)
-	case <-a.done:
-		return none, toolsource.ErrSessionLost
 	}
 }
+
+// patience is how often a call is told that it waits for the host, whose time is not the server's silence.
+const patience = 5 * time.Second
 
 var errHandlerTime = fmt.Errorf("timed out: %w", context.DeadlineExceeded)
 

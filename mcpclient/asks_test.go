@@ -422,7 +422,7 @@ func TestSamplingLimits(t *testing.T) {
 			s := askedSession(t, &tt.h)
 			for i, after := range tt.after {
 				time.Sleep(after)
-				_, err := s.answer(t.Context(), make(chan struct{}), methodSample, sampleParams(tt.tools), "")
+				_, err := s.answer(t.Context(), make(chan struct{}), methodSample, sampleParams(tt.tools), report{})
 				if tt.want[i] == "" && err != nil || tt.want[i] != "" && (err == nil || !strings.Contains(err.Error(), tt.want[i])) {
 					t.Errorf("%s: request %d: %v, want %q", tt.why, i+1, err, tt.want[i])
 				}
@@ -440,7 +440,7 @@ func TestToolRoundsAreCountedInARow(t *testing.T) {
 		return answers[n-1], nil
 	}})
 	for i := range answers {
-		_, err := s.answer(t.Context(), make(chan struct{}), methodSample, sampleParams(true), "")
+		_, err := s.answer(t.Context(), make(chan struct{}), methodSample, sampleParams(true), report{})
 		if want := i == 5; want != (err != nil) {
 			t.Errorf("answer %d: %v", i+1, err)
 		}
@@ -459,7 +459,7 @@ func TestSamplingReadsAndWritesAll(t *testing.T) {
 		got = r
 		return &SampleResult{Model: "m", Content: []SampleBlock{SampleText("a<b"), toolAnswer().Content[0]}}, nil
 	}})
-	raw, err := s.answer(t.Context(), make(chan struct{}), methodSample, json.RawMessage(params), "tool")
+	raw, err := s.answer(t.Context(), make(chan struct{}), methodSample, json.RawMessage(params), report{call: "tool"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -481,7 +481,7 @@ func TestSamplingReadsAndWritesAll(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	for _, bad := range []string{``, `[]`, `{}`, `{"messages":{}}`, `{"messages":[]}`, `{"messages":[1]}`, `{"messages":[{"role":"user"}]}`, `{"messages":[{"content":{"type":"text","text":"x"}}]}`} {
-		_, err := s.answer(t.Context(), make(chan struct{}), methodSample, json.RawMessage(bad), "")
+		_, err := s.answer(t.Context(), make(chan struct{}), methodSample, json.RawMessage(bad), report{})
 		var r *refusal
 		if !errors.As(err, &r) || r.code != codeInvalidParams {
 			t.Errorf("%s: %v", bad, err)
@@ -529,7 +529,7 @@ func TestElicitation(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := askedSession(t, &Handlers{Elicit: tt.elicit, ElicitURL: tt.url})
 			begin := time.Now()
-			raw, err := s.answer(t.Context(), make(chan struct{}), methodElicit, json.RawMessage(tt.params), "")
+			raw, err := s.answer(t.Context(), make(chan struct{}), methodElicit, json.RawMessage(tt.params), report{})
 			if part, ok := strings.CutPrefix(tt.want, "!"); ok {
 				if err == nil || !strings.Contains(err.Error(), part) {
 					t.Errorf("%s: %s, %v", tt.why, raw, err)
@@ -619,4 +619,101 @@ func FuzzReadsOfRequests(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A handler that takes its time, as a user does, is not the server's silence.
+func TestHandlerTimeIsNoSilence(t *testing.T) {
+	for _, w := range []eraWay{{"own stream", mcptest.Memory, mcptest.Behaviour{SSE: true}}, {"2026", mcptest.Memory, mcptest.Behaviour{Modern: true}}} {
+		synctest.Test(t, func(t *testing.T) {
+			p, err := mcptest.Start(w.transport, w.b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := New(ServerConfig{ID: "srv", URL: p.URL}, &Options{HTTPTransport: p.HTTP, Handlers: &Handlers{
+				Elicit: func(context.Context, *ElicitRequest) (*ElicitResult, error) {
+					time.Sleep(3 * time.Minute)
+					return &ElicitResult{Action: ElicitAccept}, nil
+				},
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var told []string
+			ctx := toolsource.WithProgress(t.Context(), func(p toolsource.Progress) { told = append(told, p.Message) })
+			got, err := request(ctx, s, map[string]any{"method": "elicitation/create", "params": map[string]any{"message": "?"}})
+			if err != nil || fmt.Sprint(got) != "[map[action:accept content:map[]]]" {
+				t.Errorf("%s: %v, %v", w.name, got, err)
+			}
+			if len(told) < 10 || told[0] != "waiting for the answer to elicitation/create" {
+				t.Errorf("%s: %q", w.name, told)
+			}
+			if _, err := s.Call(t.Context(), "mute", nil, CallOptions{}); !errors.Is(err, toolsource.ErrTimeout) {
+				t.Errorf("%s: silence has no end any more: %v", w.name, err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			p.Close()
+		})
+	}
+}
+
+// What is offered follows the trust, at once.
+func TestUpdateOfTrustTakesHandlersAway(t *testing.T) {
+	p, err := mcptest.Start(mcptest.Stdio, mcptest.Behaviour{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := ServerConfig{ID: "srv", Command: p.Command, Args: p.Args, Env: p.Env}
+	s, err := New(cfg, &Options{Handlers: &Handlers{Roots: func(context.Context, string) ([]Root, error) { return nil, nil }}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	refused := func() bool {
+		got, err := request(t.Context(), s, map[string]any{"method": "roots/list"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, _ := got[0].(map[string]any)
+		return m["code"] != nil
+	}
+	if refused() {
+		t.Error("refused by default")
+	}
+	cfg.Trust = toolsource.TrustUntrusted
+	if err := s.Update(cfg); err != nil {
+		t.Fatal(err)
+	}
+	if !refused() {
+		t.Error("an untrusted server still has them")
+	}
+}
+
+func TestElicitedIsHeard(t *testing.T) {
+	note := map[string]any{"method": "notifications/elicitation/complete", "params": map[string]any{"elicitationId": "e1"}}
+	for _, url := range []bool{true, false} {
+		heard := make(chan string, 10)
+		s := eraWay{"", mcptest.Stdio, mcptest.Behaviour{}}.on(t, &Handlers{ElicitURL: url,
+			Elicit:   func(context.Context, *ElicitRequest) (*ElicitResult, error) { return nil, nil },
+			Elicited: func(server, id string) { heard <- server + " " + id },
+		})
+		if _, err := s.Call(t.Context(), "notify", map[string]any{"notes": []any{note}}, CallOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if !url {
+			if err := s.Close(); err != nil || len(heard) > 0 {
+				t.Error("heard without a handler for addresses", err)
+			}
+			continue
+		}
+		select {
+		case got := <-heard:
+			if got != "srv e1" {
+				t.Error(got)
+			}
+		case <-time.After(5 * time.Second):
+			t.Error("not heard")
+		}
+	}
 }

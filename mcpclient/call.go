@@ -136,7 +136,7 @@ func (s *session) request(ctx context.Context, name string, args []byte, meta mc
 	if err != nil || !s.asksInput(slot, raw) {
 		return raw, err
 	}
-	return s.goOn(ctx, slot, raw, name, func(ctx context.Context) (any, error) {
+	return s.goOn(ctx, slot, raw, report{token: token, call: name}, func(ctx context.Context) (any, error) {
 		return s.cs.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: wire.Marker, Meta: s.meta(meta)})
 	})
 }

@@ -45,6 +45,7 @@ const (
 	codeInvalidRequest = -32600
 	codeNoMethod       = -32601
 	codeInvalidParams  = -32602
+	codeURLFirst       = -32042 // MCP: the user has to open an address first
 )
 
 const (
@@ -65,6 +66,8 @@ func (s *Server) rpcError(r *wire.RPCError) *toolsource.CallError {
 	case r.Code == codeInvalidParams:
 		e.Kind, e.MayHaveRun = toolsource.KindBadArguments, false
 		e.Remedy = "compare the arguments with the tool's input schema"
+	case r.Code == codeURLFirst:
+		e.MayHaveRun, e.Remedy = false, "have the user open the addresses that the error names, and call again when that is done"
 	case r.Code == codeNoMethod, r.Code == codeInvalidRequest, r.Code == codeParse, r.Code == wire.CodeHeaderMismatch:
 		e.MayHaveRun = false
 	}

@@ -19,6 +19,8 @@ import (
 // call holds, but fail with toolsource.ErrReentrant. It also ends with the session, with the limit of the
 // kind, and when the server takes the request back. A handler that does not return then is left behind: the
 // server gets a refusal, nothing waits for it, and it counts as running until it returns. A panic is an error.
+// As long as it runs for a known call, that call's silence limit is renewed: its listener hears its last report
+// again every five seconds, with a message that says what is waited for.
 //
 // Revision 2026-07-28 has no requests of servers: a call is answered by what is still needed, and sent again
 // with it. Handlers see no difference, but a refusal fails the call there, save for elicitation, which is

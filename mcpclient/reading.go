@@ -80,7 +80,7 @@ func (s *session) read(ctx context.Context, what string, send func(context.Conte
 		return nil, readError(err)
 	}
 	if s.asksInput(slot, raw) {
-		return s.goOn(ctx, slot, raw, what, send)
+		return s.goOn(ctx, slot, raw, report{token: token, call: what}, send)
 	}
 	return raw, nil
 }

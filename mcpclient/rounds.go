@@ -38,10 +38,10 @@ func (s *session) asksInput(slot *wire.Slot, raw []byte) bool {
 
 // goOn makes the further rounds of a call whose first reply asks for input: it is sent again with the answers
 // of the host and with the server's own note of where it is. send makes the request once more.
-func (s *session) goOn(ctx context.Context, slot *wire.Slot, raw json.RawMessage, call string, send func(context.Context) (any, error)) (json.RawMessage, error) {
+func (s *session) goOn(ctx context.Context, slot *wire.Slot, raw json.RawMessage, cause report, send func(context.Context) (any, error)) (json.RawMessage, error) {
 	idle := 0
 	for round := 1; s.asksInput(slot, raw); round++ {
-		members, asked, err := s.input(ctx, raw, call)
+		members, asked, err := s.input(ctx, raw, cause)
 		if err == nil && asked == 0 {
 			idle++
 		}
@@ -69,7 +69,7 @@ func inputError(kind toolsource.Kind, err error) error {
 }
 
 // input gives the members of the next round's parameters.
-func (s *session) input(ctx context.Context, raw json.RawMessage, call string) (members []byte, asked int, err error) {
+func (s *session) input(ctx context.Context, raw json.RawMessage, cause report) (members []byte, asked int, err error) {
 	t, err := parseJSON(raw)
 	if err != nil {
 		return nil, 0, inputError(toolsource.KindProtocol, err)
@@ -80,7 +80,7 @@ func (s *session) input(ctx context.Context, raw json.RawMessage, call string) (
 	errs := make([]error, len(requests))
 	var running sync.WaitGroup
 	for i, r := range requests {
-		running.Go(func() { answers[i], errs[i] = s.inputFor(ctx, r.value, call) })
+		running.Go(func() { answers[i], errs[i] = s.inputFor(ctx, r.value, cause) })
 	}
 	running.Wait() // each ends with ctx
 	if err := errors.Join(errs...); err != nil {
@@ -114,14 +114,14 @@ func (s *session) input(ctx context.Context, raw json.RawMessage, call string) (
 
 // inputFor answers one of the requests that a reply holds. An elicitation that is refused is declined, since
 // there is no other way to say so; any other refusal ends the call.
-func (s *session) inputFor(ctx context.Context, request jsonText, call string) (json.RawMessage, error) {
+func (s *session) inputFor(ctx context.Context, request jsonText, cause report) (json.RawMessage, error) {
 	m := request.members(nil)
 	method, _ := m.get("method").str()
 	params := json.RawMessage(m.get("params"))
 	if len(params) == 0 {
 		params = json.RawMessage(`{}`)
 	}
-	answer, err := s.answer(ctx, s.conn.Done(), method, params, call)
+	answer, err := s.answer(ctx, s.conn.Done(), method, params, cause)
 	var r *refusal
 	if method == methodElicit && errors.As(err, &r) && r.code == codeRefused {
 		s.srv.log.Info("a request of the server was declined", "method", method, "err", s.srv.redact.err(err))

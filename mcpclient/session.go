@@ -309,6 +309,7 @@ type reports struct {
 	next atomic.Uint64
 	mu   sync.Mutex
 	to   []report
+	last map[string]toolsource.Progress // the last report of each, by token; nil: nobody wants it again
 }
 
 type report struct {
@@ -326,7 +327,7 @@ func (r *reports) add(ctx context.Context, call string) (token string) {
 }
 
 // cause is the call with a token, or, if there is no token, the only call.
-func (r *reports) cause(token string) (ctx context.Context, call string, ok bool) {
+func (r *reports) cause(token string) (c report, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	i := 0
@@ -336,9 +337,27 @@ func (r *reports) cause(token string) (ctx context.Context, call string, ok bool
 		i = -1
 	}
 	if i < 0 {
-		return nil, "", false
+		return report{}, false
 	}
-	return r.to[i].ctx, r.to[i].call, true
+	return r.to[i], true
+}
+
+// keep has the reports of all calls kept from now on.
+func (r *reports) keep() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.last == nil {
+		r.last = map[string]toolsource.Progress{}
+	}
+}
+
+// again repeats a call's last report with another message, which renews its limit.
+func (r *reports) again(token, message string) {
+	r.mu.Lock()
+	p := r.last[token]
+	r.mu.Unlock()
+	p.Message = message
+	r.deliver(token, p)
 }
 
 // remove is quick where the oldest call ends first, which is the rule.
@@ -348,6 +367,7 @@ func (r *reports) remove(token string) {
 	if i := r.findLocked(token); i >= 0 {
 		r.to = slices.Delete(r.to, i, i+1)
 	}
+	delete(r.last, token)
 }
 
 func (r *reports) findLocked(token string) int {
@@ -359,6 +379,9 @@ func (r *reports) deliver(token string, p toolsource.Progress) {
 	var ctx context.Context
 	if i := r.findLocked(token); i >= 0 {
 		ctx = r.to[i].ctx
+		if r.last != nil {
+			r.last[token] = p
+		}
 	}
 	r.mu.Unlock()
 	if ctx != nil {
