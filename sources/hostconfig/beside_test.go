@@ -319,3 +319,15 @@ func TestQuietKeys(t *testing.T) {
 	}
 	mustNote(t, f, "a", "args", Ignored, "is null")
 }
+
+// TestPartOfAFile: what people paste without its braces is read where YAML can read it; else the error says
+// what is missing.
+func TestPartOfAFile(t *testing.T) {
+	if f := parse(t, "<stdin>", `"mcpServers": {"a": {"command": "x"}}`, nil); len(f.Entries) != 1 {
+		t.Error(report(f))
+	}
+	_, err := Parse("<stdin>", []byte("\"a\": {\n \"command\": \"x\",\n},\n\"b\": {\"command\": \"y\"}"), nil)
+	if err == nil || !strings.Contains(err.Error(), "put { before the first key") {
+		t.Error(err)
+	}
+}
