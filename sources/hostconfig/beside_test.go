@@ -331,3 +331,24 @@ func TestPartOfAFile(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestTokensInThePlaceOfNames: a credential that stands where the name of a variable is wanted shows nowhere.
+func TestTokensInThePlaceOfNames(t *testing.T) {
+	for _, token := range []string{"ghp_PLANTED1234567890", "PLANTEDab12cd34ef56gh78", "planted-12ab-34cd-56ef-78", "sk-planted-1234567890"} {
+		for name, text := range map[string]string{
+			"config.toml":       "[mcp_servers.a]\nurl = 'https://example.test'\nbearer_token_env_var = '" + token + "'\n",
+			"x.toml":            "[mcp_servers.a]\nurl = 'https://example.test'\nenv_http_headers = { X = '" + token + "' }\n",
+			"y.toml":            "[mcp_servers.a]\ncommand = 'x'\nenv_vars = ['" + token + "']\n",
+			"goose/config.yaml": "extensions:\n  a: {type: stdio, cmd: x, env_keys: [" + token + "]}\n",
+		} {
+			f := parse(t, name, text, nil)
+			if len(f.Entries) != 0 || strings.Contains(report(f), token) || !strings.Contains(report(f), "looks like a credential") {
+				t.Errorf("%s: %d servers\n%s", text, len(f.Entries), report(f))
+			}
+		}
+	}
+	f := parse(t, "config.toml", "[mcp_servers.a]\nurl = 'https://example.test'\nbearer_token_env_var = 'my_long_variable_of_team_2'\n", nil)
+	if len(f.Entries) != 1 {
+		t.Error(report(f))
+	}
+}
