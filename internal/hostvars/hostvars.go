@@ -17,8 +17,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
-
-	"github.com/toolsource/toolsource/internal/redact"
 )
 
 // Notation is the set of forms that a program expands.
@@ -89,23 +87,21 @@ type UnsetError struct {
 	err  error
 }
 
-// Error names the variable and its kind, but for what looks like a credential that somebody wrote in the
-// place of a name.
+// Error names the variable and its kind.
 func (e *UnsetError) Error() string {
-	name := redact.Shaped(e.Name)
 	switch {
 	case e.Kind == Workspace || e.Kind == Home:
-		return fmt.Sprintf("the %s of ${%s} is not known", e.Kind, name)
+		return fmt.Sprintf("the %s of ${%s} is not known", e.Kind, e.Name)
 	case e.Kind == File && errors.Is(e.err, fs.ErrNotExist):
-		return fmt.Sprintf("file %s does not exist", name)
+		return fmt.Sprintf("file %s does not exist", e.Name)
 	case e.Kind == File && errors.Is(e.err, fs.ErrPermission):
-		return fmt.Sprintf("file %s may not be read", name)
+		return fmt.Sprintf("file %s may not be read", e.Name)
 	case e.Kind == File:
-		return fmt.Sprintf("file %s cannot be read", name)
+		return fmt.Sprintf("file %s cannot be read", e.Name)
 	case e.Kind == Env:
-		return fmt.Sprintf("environment variable %s is not set and has no default", name)
+		return fmt.Sprintf("environment variable %s is not set and has no default", e.Name)
 	}
-	return fmt.Sprintf("%s %s has no value", e.Kind, name)
+	return fmt.Sprintf("%s %s has no value", e.Kind, e.Name)
 }
 
 // Unwrap is why a file cannot be read, else nil. Its text is not this package's.

@@ -1,6 +1,7 @@
 package hostconfig
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -349,6 +350,20 @@ func TestTokensInThePlaceOfNames(t *testing.T) {
 	}
 	f := parse(t, "config.toml", "[mcp_servers.a]\nurl = 'https://example.test'\nbearer_token_env_var = 'my_long_variable_of_team_2'\n", nil)
 	if len(f.Entries) != 1 {
+		t.Error(report(f))
+	}
+}
+
+// TestTokensInVariables: nor does one that stands where a notation wants a name.
+func TestTokensInVariables(t *testing.T) {
+	f := parse(t, ".mcp.json", `{"mcpServers": {"a": {"type": "http", "url": "https://example.test", "headers": {"Authorization": "Bearer ${ghp_PLANTED1234567890}"}}}}`, nil)
+	_, _, err := entry(t, f, "a").Resolve(&Options{LookupEnv: func(string) (string, bool) { return "", false }})
+	for ; err != nil; err = errors.Unwrap(err) {
+		if strings.Contains(err.Error(), "PLANTED") {
+			t.Error(err)
+		}
+	}
+	if strings.Contains(report(f), "PLANTED") {
 		t.Error(report(f))
 	}
 }
