@@ -717,3 +717,58 @@ func TestElicitedIsHeard(t *testing.T) {
 		}
 	}
 }
+
+// A call that loses its server in a further round may have run, and is not sent again from the start.
+func TestLostInAFurtherRound(t *testing.T) {
+	journal := t.TempDir() + "/journal"
+	s := eraWay{"", mcptest.Stdio, mcptest.Behaviour{Modern: true, DieAt: 2, Journal: journal}}.on(t,
+		&Handlers{Roots: func(context.Context, string) ([]Root, error) { return nil, nil }})
+	_, err := s.Call(t.Context(), "request", map[string]any{"method": "roots/list"}, CallOptions{})
+	if !errors.Is(err, toolsource.ErrOutcomeUnknown) {
+		t.Error(err)
+	}
+	if n := countLines(t, journal, "tools/call request"); n != 2 {
+		t.Errorf("%d rounds were sent", n)
+	}
+}
+
+// In a round an elicitation can be refused only by declining it.
+func TestRefusedElicitationIsDeclinedInARound(t *testing.T) {
+	s := eraWay{"", mcptest.Stdio, mcptest.Behaviour{Modern: true}}.on(t, &Handlers{
+		Elicit: func(context.Context, *ElicitRequest) (*ElicitResult, error) {
+			return &ElicitResult{Action: ElicitAccept}, nil
+		},
+		Limits: AskLimits{PerMinute: 1},
+	})
+	for _, want := range []string{"accept", "decline"} {
+		got, err := request(t.Context(), s, map[string]any{"method": "elicitation/create", "params": map[string]any{"message": "?"}})
+		if err != nil || len(got) != 1 || got[0].(map[string]any)["action"] != want {
+			t.Errorf("%v, %v, want %s", got, err, want)
+		}
+	}
+}
+
+// Rounds end: a server that asks for ever, or that never has time, costs its call only.
+func TestRoundsEnd(t *testing.T) {
+	asks := `{"resultType":"input_required","requestState":"s","inputRequests":{"r":{"method":"roots/list","params":{}}}}`
+	for _, tt := range []struct {
+		why, result, want string
+		calls             int
+	}{
+		{"asks for ever", asks, "asked for input 10 times", 10},
+		{"has no time", `{"resultType":"input_required","requestState":"s","inputRequests":{}}`, "has no time", 3},
+		{"has no time, and says nothing else", `{"resultType":"input_required","requestState":"s"}`, "has no time", 3},
+		{"asks for what nobody knows", `{"resultType":"input_required","inputRequests":{"r":{"method":"dance"}}}`, "dance was not declared", 1},
+		{"asks for nothing", `{"resultType":"input_required","inputRequests":{"r":7}}`, "was not declared", 1},
+	} {
+		s := eraWay{"", mcptest.Stdio, mcptest.Behaviour{Modern: true, Results: map[string]string{"echo": tt.result}}}.on(t,
+			&Handlers{Roots: func(context.Context, string) ([]Root, error) { return nil, nil }})
+		_, err := s.Call(t.Context(), "echo", nil, CallOptions{})
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v", tt.why, err)
+		}
+		if n := stat(t, s, "tools/call echo"); n != tt.calls {
+			t.Errorf("%s: %d calls, want %d", tt.why, n, tt.calls)
+		}
+	}
+}

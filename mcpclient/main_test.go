@@ -41,6 +41,9 @@ func sdkServer() {
 			}
 			return nil, out(i), nil
 		})
+	if os.Getenv("TEST_SDK_SERVER") == "survey" {
+		addSurvey(srv)
+	}
 	_ = srv.Run(context.Background(), &mcp.StdioTransport{})
 }
 

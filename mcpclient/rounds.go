@@ -51,7 +51,7 @@ func (s *session) goOn(ctx context.Context, slot *wire.Slot, raw json.RawMessage
 		case round == maxRounds:
 			return nil, inputError(toolsource.KindProtocol, fmt.Errorf("the server asked for input %d times, and gave no result", round))
 		case idle == maxIdle:
-			return nil, inputError(toolsource.KindUnavailable, errors.New("the server has no time: it asked to be called again, and again"))
+			return nil, inputError(toolsource.KindUnavailable, busyError{})
 		case idle > 0 && !sleep(ctx, time.Duration(idle)*idlePause):
 			return nil, context.Cause(ctx)
 		}
@@ -63,6 +63,14 @@ func (s *session) goOn(ctx context.Context, slot *wire.Slot, raw json.RawMessage
 	}
 	return raw, nil
 }
+
+// busyError is an answer of the server itself.
+type busyError struct{}
+
+func (busyError) Error() string {
+	return "the server has no time: it asked to be called again, and again"
+}
+func (busyError) Answered() bool { return true }
 
 func inputError(kind toolsource.Kind, err error) error {
 	return &toolsource.CallError{Phase: "call", Kind: kind, MayHaveRun: true, Err: err}

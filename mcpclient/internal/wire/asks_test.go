@@ -183,6 +183,11 @@ func TestRoundsJoinParams(t *testing.T) {
 			t.Errorf("%s with %s: %s", tt.params, tt.more, got)
 		}
 	}
+	if s := (&Slot{}); s.Sent() {
+		t.Error("sent from the start")
+	} else if s.NextRound(nil); !s.Sent() {
+		t.Error("the call of a further round counts as never sent")
+	}
 	if got := string((*Slot)(nil).rounds([]byte(`{"a":1}`))); got != `{"a":1}` {
 		t.Error(got)
 	}
