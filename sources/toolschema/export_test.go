@@ -387,7 +387,9 @@ func TestManyAlternatives(t *testing.T) {
 	for name, schema := range map[string]func(n int) string{
 		"top":   func(n int) string { return `{"anyOf":` + many(n, `{"properties":{"k":{"const":"v%d"}}}`) + `}` },
 		"tuple": func(n int) string { return objectOf(`{"prefixItems":` + many(n, `{"const":"v%d"}`) + `}`) },
-		"parts": func(n int) string { return objectOf(`{"allOf":` + many(n, `{"properties":{"p%[1]d":{"type":"string"}},"required":["p%[1]d"]}`) + `}`) },
+		"parts": func(n int) string {
+			return objectOf(`{"allOf":` + many(n, `{"properties":{"p%[1]d":{"type":"string"}},"required":["p%[1]d"]}`) + `}`)
+		},
 		"inner": func(n int) string {
 			return objectOf(`{"properties":{"z":{}},"anyOf":` + many(n, `{"properties":{"k":{"const":"v%d"}}}`) + `}`)
 		},
