@@ -288,3 +288,33 @@ func TestBridgeBreakerUnsent(t *testing.T) {
 		})
 	})
 }
+
+// answeredError is an answer of the peer, whatever its kind.
+type answeredError struct{ error }
+
+func (answeredError) Answered() bool  { return true }
+func (e answeredError) Unwrap() error { return e.error }
+
+func TestBridgeAnswersDoNotStrike(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		open bool
+		why  string
+	}{
+		{errGateway, true, "the way failed"},
+		{&CallError{Kind: KindOutcomeUnknown, Err: errGateway}, true, "and what came of it is not known"},
+		{answeredError{errGateway}, false, "the peer answered"},
+		{&CallError{Kind: KindOutcomeUnknown, MayHaveRun: true, Err: answeredError{errors.New("500")}}, false, "and what came of it is not known"},
+	} {
+		inBubble(t, BridgeOptions{}, func(t *testing.T, b *Bridge[*bridgeSession], d *bridgeScript) {
+			r := &bridgeRPC{err: tt.err}
+			r.down.Store(true)
+			for range 5 {
+				_, _ = Do(t.Context(), b, CallOptions{}, r.call)
+			}
+			if open := r.runs.Load() == 3; open != tt.open {
+				t.Errorf("%s: %d of 5 calls ran", tt.why, r.runs.Load())
+			}
+		})
+	}
+}

@@ -327,7 +327,8 @@ func (a *attempt) finish(err error) {
 
 // sign is what a call's end says about the transport. What fails is the way to the server, not a tool: the
 // request could not be sent, what carries it broke, or somebody on the way cannot serve it now. A call that
-// ends by its own limit or context, and one that was refused, say nothing.
+// ends by its own limit or context, and one that was refused, say nothing; nor does an error whose method
+// Answered says that the peer itself gave it, whatever its kind.
 type sign uint8
 
 const (
@@ -346,6 +347,10 @@ func (a *attempt) sign(err error) sign {
 	}
 	if errors.Is(err, ErrSessionLost) {
 		return signLost
+	}
+	var by interface{ Answered() bool }
+	if errors.As(err, &by) && by.Answered() {
+		return signNone
 	}
 	switch KindOf(err) {
 	case KindUnavailable, KindOutcomeUnknown:

@@ -107,6 +107,8 @@ type stored struct {
 	EraFound  time.Time    `json:"era_found,omitzero"`
 	Listed    time.Time    `json:"listed"`
 	Truncated bool         `json:"truncated,omitempty"`
+	Resources bool         `json:"resources,omitempty"`
+	Prompts   bool         `json:"prompts,omitempty"`
 	Tools     []storedTool `json:"tools"`
 }
 
@@ -121,7 +123,8 @@ type storedTool struct {
 }
 
 func encodeEntry(key, server string, e *entry) ([]byte, error) {
-	st := stored{Version: cacheVersion, Key: key, Server: server, Era: e.asked.name, EraFound: e.asked.at.UTC(), Listed: e.at, Truncated: e.listing.Truncated, Tools: []storedTool{}}
+	st := stored{Version: cacheVersion, Key: key, Server: server, Era: e.asked.name, EraFound: e.asked.at.UTC(), Listed: e.at, Truncated: e.listing.Truncated,
+		Resources: e.listing.Resources, Prompts: e.listing.Prompts, Tools: []storedTool{}}
 	for _, t := range e.listing.Tools {
 		out := storedTool{Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema, OutputSchema: t.OutputSchema, Hints: t.Hints}
 		if t.Meta != nil {
@@ -149,7 +152,7 @@ func decodeEntry(key string, raw []byte) (*entry, error) {
 	case st.Era != "" && !slices.Contains(eras, st.Era):
 		return nil, fmt.Errorf("it has the unknown revision %q", st.Era)
 	}
-	e := &entry{asked: knownEra{st.Era, st.EraFound}, at: st.Listed, listing: Listing{Truncated: st.Truncated}}
+	e := &entry{asked: knownEra{st.Era, st.EraFound}, at: st.Listed, listing: Listing{Truncated: st.Truncated, Resources: st.Resources, Prompts: st.Prompts}}
 	seen := map[string]bool{}
 	for _, t := range st.Tools {
 		if t.Name == "" || seen[t.Name] {
@@ -223,6 +226,9 @@ func cacheKey(set *settings, workspace string) string {
 	put("headers")
 	for _, name := range slices.Sorted(maps.Keys(cfg.Headers)) {
 		put(name, cfg.Headers[name].Reveal())
+	}
+	if set.offers&asks != 0 { // servers may list more to those who answer them
+		put("offers", fmt.Sprint(set.offers&asks))
 	}
 	put("caps", fmt.Sprint(cfg.MaxTools), fmt.Sprint(cfg.MaxPages))
 	return hex.EncodeToString(h.Sum(nil)[:16])

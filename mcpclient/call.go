@@ -126,12 +126,31 @@ func missesHeader(err error) bool {
 
 // request sends one tools/call.
 func (s *session) request(ctx context.Context, name string, args []byte, meta mcp.Meta, headers *wire.HeaderParams) (json.RawMessage, error) {
-	token := s.reports.add(ctx)
+	token := s.reports.add(ctx, name)
 	defer s.reports.remove(token)
-	params := &mcp.CallToolParams{Name: name, Arguments: wire.Marker, Meta: maps.Clone(meta)} // the SDK writes into it
+	params := &mcp.CallToolParams{Name: name, Arguments: wire.Marker, Meta: s.meta(meta)}
 	slot := &wire.Slot{Args: args, Token: token, HeaderParams: headers}
+	slot.OwnRounds()
 	res, err := s.cs.CallTool(wire.WithSlot(ctx, slot), params)
-	return s.raw(ctx, slot, res, err)
+	raw, err := s.raw(ctx, slot, res, err)
+	if err != nil || !s.asksInput(slot, raw) {
+		return raw, err
+	}
+	return s.goOn(ctx, slot, raw, report{token: token, call: name}, func(ctx context.Context) (any, error) {
+		return s.cs.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: wire.Marker, Meta: s.meta(meta)})
+	})
+}
+
+// meta is the _meta of one request, which the SDK writes into.
+func (s *session) meta(given mcp.Meta) mcp.Meta {
+	m := maps.Clone(given)
+	if s.set.offers&offerLog != 0 && s.era >= Era20260728 && s.logs() {
+		if m == nil {
+			m = mcp.Meta{}
+		}
+		m[metaLogLevel] = s.logLevel()
+	}
+	return m
 }
 
 // mayReplay decides whether a call that was lost with its session may be sent again.

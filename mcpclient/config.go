@@ -99,6 +99,8 @@ type ServerConfig struct {
 	MaxPages    int  // of a listing, the rest is cut; 0: 50
 	MaxMessage  int  // bytes of one message; 0: 10 MiB
 
+	Asks *AskConfig // which of Options.Handlers it may use; nil: as Trust says
+
 	Required bool   // a host that opens many servers fails if this one does
 	File     string // file that declares the server, for errors and for Dir; "" if none does
 	Line     int    // line in File, from 1; 0: unknown
@@ -129,6 +131,10 @@ type Options struct {
 	// Cache keeps what servers list from one run of the program to the next, see ServerConfig.Lazy; nil: none.
 	Cache Cache
 
+	// Handlers answer servers that ask for a model, the user or folders, and hear what they log; nil: nobody
+	// does. It is not changed after the first New with it.
+	Handlers *Handlers
+
 	ClientName    string // what we call ourselves; "": toolsource
 	ClientVersion string // "": 0
 
@@ -151,6 +157,10 @@ const (
 // resolved returns a copy of the configuration with its defaults filled in, or all that is wrong with it.
 func (c ServerConfig) resolved() (ServerConfig, error) {
 	c.Args, c.Secrets, c.AllowEnv = slices.Clone(c.Args), slices.Clone(c.Secrets), slices.Clone(c.AllowEnv)
+	if c.Asks != nil {
+		asks := *c.Asks
+		c.Asks = &asks
+	}
 	c.Env, c.Headers, c.Tools = maps.Clone(c.Env), maps.Clone(c.Headers), maps.Clone(c.Tools)
 	var bad []error
 	wrong := func(field, format string, args ...any) {
@@ -182,6 +192,7 @@ func (c ServerConfig) resolved() (ServerConfig, error) {
 	if c.Era != EraAuto && !slices.Contains(eras, c.Era) {
 		wrong("era", "%q is no protocol revision; known are %s, and \"\" for the library's choice", c.Era, strings.Join(eras, ", "))
 	}
+	c.Asks.check(wrong)
 	c.durations(wrong)
 	c.counts(wrong)
 	if len(bad) > 0 {

@@ -170,7 +170,7 @@ func (s *Server) initialize(ctx context.Context, sess *session, t wire.Transport
 	}
 	done := make(chan connected, 1) // room for the one result, so that it can come late
 	s.running.Go(func() {
-		cs, err := s.client.Connect(ctx, t, &mcp.ClientSessionOptions{ProtocolVersion: era})
+		cs, err := sess.set.client.Connect(ctx, t, &mcp.ClientSessionOptions{ProtocolVersion: era})
 		done <- connected{cs, err}
 	})
 	var c connected

@@ -185,7 +185,11 @@ func readBlock(t jsonText) (c toolsource.Content, v any, err error) {
 }
 
 func readResource(c *toolsource.Content, m members, f *fields) any {
-	t := m.get("resource")
+	return resourceContents(c, m.get("resource"), f)
+}
+
+// resourceContents reads the text or the bytes of a resource, and the value of it.
+func resourceContents(c *toolsource.Content, t jsonText, f *fields) any {
 	if err := wantObject(t); err != nil {
 		f.fail("has a resource that %v", err)
 		return nil

@@ -32,7 +32,11 @@ type StatusError struct {
 	text            string
 }
 
-// Error is the status, the type and the first line of the body.
+// Answered reports whether the server itself answered, so that the way to it is in order: it failed at what it
+// was asked for, or wants to be asked less. What a gateway says of a server (502, 503, 504) is no such answer.
+func (e *StatusError) Answered() bool { return e.Status == 500 || e.Status == 501 || e.Status == 429 }
+
+// Error is the status, the type, the first line of the body, and why Options.OAuth did not authorise.
 func (e *StatusError) Error() string { return e.text }
 
 // The codes of JSON-RPC.
@@ -41,6 +45,7 @@ const (
 	codeInvalidRequest = -32600
 	codeNoMethod       = -32601
 	codeInvalidParams  = -32602
+	codeURLFirst       = -32042 // MCP: the user has to open an address first
 )
 
 const (
@@ -61,6 +66,8 @@ func (s *Server) rpcError(r *wire.RPCError) *toolsource.CallError {
 	case r.Code == codeInvalidParams:
 		e.Kind, e.MayHaveRun = toolsource.KindBadArguments, false
 		e.Remedy = "compare the arguments with the tool's input schema"
+	case r.Code == codeURLFirst:
+		e.MayHaveRun, e.Remedy = false, "have the user open the addresses that the error names, and call again when that is done"
 	case r.Code == codeNoMethod, r.Code == codeInvalidRequest, r.Code == codeParse, r.Code == wire.CodeHeaderMismatch:
 		e.MayHaveRun = false
 	}
@@ -100,6 +107,9 @@ func (s *Server) exportStatus(st *wire.StatusError) *StatusError {
 	}
 	if body := firstLine(st.Body); body != "" {
 		text += ": " + body
+	}
+	if st.Authorising != "" {
+		text += ": authorising: " + firstLine(st.Authorising)
 	}
 	return &StatusError{
 		Status: st.Status, ContentType: s.redact.text(st.ContentType), WWWAuthenticate: s.redact.text(st.WWWAuthenticate),

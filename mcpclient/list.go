@@ -30,6 +30,8 @@ type Listing struct {
 	Problems  []error // *ToolProblem each
 	Truncated bool    // a cap on tools or pages cut it
 
+	Resources, Prompts bool // the server declares that it has resources, prompts
+
 	fresh time.Duration // how long the server says that it stays so; 0: it does not say
 }
 
@@ -314,7 +316,7 @@ func isEnvelope(schema json.RawMessage) bool {
 
 // equalListings reports whether two listings have the same tools, in order and to the byte.
 func equalListings(a, b Listing) bool {
-	return slices.EqualFunc(a.Tools, b.Tools, func(a, b Tool) bool {
+	return a.Resources == b.Resources && a.Prompts == b.Prompts && slices.EqualFunc(a.Tools, b.Tools, func(a, b Tool) bool {
 		return a.Name == b.Name && a.Title == b.Title && a.Description == b.Description &&
 			bytes.Equal(a.InputSchema, b.InputSchema) && bytes.Equal(a.OutputSchema, b.OutputSchema) &&
 			sameJSON(a.Hints, b.Hints) && sameJSON(a.Meta, b.Meta)

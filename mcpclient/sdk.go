@@ -11,7 +11,10 @@ import (
 )
 
 // clientName is what the SDK's clients differ in.
-type clientName struct{ name, version string }
+type clientName struct {
+	name, version string
+	offers        offer // what they declare; log is not declared
+}
 
 // sharedClients gives servers whose programs call themselves the same one client of the SDK, as long as any
 // of them has it: a client weighs more than all that a Server keeps, and holds nothing that one session could
@@ -21,8 +24,8 @@ var sharedClients = struct {
 	made map[clientName]weak.Pointer[mcp.Client]
 }{made: map[clientName]weak.Pointer[mcp.Client]{}}
 
-func sdkClient(o *Options) *mcp.Client {
-	n := clientName{o.ClientName, o.ClientVersion}
+func sdkClient(o *Options, offers offer) *mcp.Client {
+	n := clientName{o.ClientName, o.ClientVersion, offers & asks}
 	if n.name == "" {
 		n.name = "toolsource"
 	}
@@ -41,15 +44,41 @@ func sdkClient(o *Options) *mcp.Client {
 	return c
 }
 
-// newSDKClient makes a client that declares nothing: no handler of it may belong to one session.
+// newSDKClient makes a client that only declares what hosts answer: the answers go around the SDK, so that
+// no handler of a client belongs to one session.
 func newSDKClient(n clientName) *mcp.Client {
 	c := mcp.NewClient(&mcp.Implementation{Name: n.name, Version: n.version}, &mcp.ClientOptions{
-		Capabilities: &mcp.ClientCapabilities{},
+		Capabilities: capabilitiesOf(n.offers),
 		// that there is a handler makes the SDK subscribe from 2026-07-28 on; the connection sees the notes
-		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {},
+		ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) {},
+		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) {},
+		PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) {},
 	})
 	c.AddSendingMiddleware(watchProbe)
 	return c
+}
+
+func capabilitiesOf(o offer) *mcp.ClientCapabilities {
+	caps := &mcp.ClientCapabilities{}
+	if o&offerSampling != 0 {
+		//lint:ignore SA1019 servers still ask for it
+		caps.Sampling = &mcp.SamplingCapabilities{}
+		if o&offerSamplingTools != 0 {
+			//lint:ignore SA1019 servers still ask for it
+			caps.Sampling.Tools = &mcp.SamplingToolsCapabilities{}
+		}
+	}
+	if o&offerElicitation != 0 {
+		caps.Elicitation = &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}}
+		if o&offerURL != 0 {
+			caps.Elicitation.URL = &mcp.URLElicitationCapabilities{}
+		}
+	}
+	if o&offerRoots != 0 {
+		//lint:ignore SA1019 servers still ask for them
+		caps.RootsV2 = &mcp.RootCapabilities{ListChanged: true}
+	}
+	return caps
 }
 
 // probing is the question for the newest revision, in the context of its handshake.

@@ -37,8 +37,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/toolsource/toolsource"
 	"github.com/toolsource/toolsource/mcpclient/internal/wire"
 )
@@ -50,7 +48,6 @@ type Server struct {
 	redact    redactor
 	catalogue *catalogue
 	id        string
-	client    *mcp.Client // which it shares with other servers of the program
 
 	attempts atomic.Uint64 // to connect, so far
 
@@ -65,6 +62,8 @@ type Server struct {
 	conn    wire.Conn // of the last attempt; nil: none
 	current *session  // the last that was ready
 	waits   []*firstWait
+	gate    *gate     // of the server's requests; nil: there was none yet
+	crowd   *audience // who hears what the server tells; nil: nobody yet
 }
 
 // New makes a server from its configuration. It does no I/O; all that is wrong with the configuration is
@@ -85,7 +84,6 @@ func New(cfg ServerConfig, opts *Options) (*Server, error) {
 	}
 	s.log = s.log.With("server", s.id)
 	s.redact.configure(&set.cfg)
-	s.client = sdkClient(&s.opt)
 	s.life, s.end = context.WithCancel(context.Background())
 	s.line = s.newLine(set)
 	return s, nil
@@ -114,6 +112,9 @@ func (s *Server) connect(ctx context.Context, l *line) (*session, error) {
 	}
 	s.mu.Unlock()
 	s.catalogue.poke() // the next listing may be due at another time
+	if err == nil {
+		s.greet(sess)
+	}
 	return sess, err
 }
 

@@ -37,6 +37,7 @@ type session struct {
 	live    atomic.Bool // conn and cs are set; until then changes of the list do not count, as it is listed anyway
 	closing atomic.Bool // Close was called: what then fails was not lost
 	reports reports
+	asking  asking
 	tools   atomic.Pointer[[]toolFacts] // what the last listing says, sorted by name
 }
 
@@ -179,10 +180,10 @@ func (s *session) relistEvery(hint time.Duration) time.Duration {
 
 // list asks for the whole listing.
 func (s *session) list(ctx context.Context) (Listing, error) {
-	init := s.cs.InitializeResult()
-	if init == nil || init.Capabilities == nil || init.Capabilities.Tools == nil {
+	has := s.capabilities()
+	if has.Tools == nil {
 		s.setTools(Listing{})
-		return Listing{}, nil
+		return Listing{Resources: has.Resources != nil, Prompts: has.Prompts != nil}, nil
 	}
 	cfg := &s.line.set.Load().cfg
 	r := &listReader{server: s.srv.id, maxTools: cfg.MaxTools, maxPages: cfg.MaxPages}
@@ -193,10 +194,19 @@ func (s *session) list(ctx context.Context) (Listing, error) {
 		}
 	}
 	if err == nil {
+		l.Resources, l.Prompts = has.Resources != nil, has.Prompts != nil
 		s.callable(&l)
 		s.setTools(l)
 	}
 	return l, err
+}
+
+// capabilities are what the server declares.
+func (s *session) capabilities() *mcp.ServerCapabilities {
+	if init := s.cs.InitializeResult(); init != nil && init.Capabilities != nil {
+		return init.Capabilities
+	}
+	return &mcp.ServerCapabilities{}
 }
 
 func (s *session) page(ctx context.Context, cursor string) (json.RawMessage, error) {
@@ -299,19 +309,55 @@ type reports struct {
 	next atomic.Uint64
 	mu   sync.Mutex
 	to   []report
+	last map[string]toolsource.Progress // the last report of each, by token; nil: nobody wants it again
 }
 
 type report struct {
 	token string
 	ctx   context.Context // of the call
+	call  string          // wire name of the tool, or the method
 }
 
-func (r *reports) add(ctx context.Context) (token string) {
+func (r *reports) add(ctx context.Context, call string) (token string) {
 	token = strconv.FormatUint(r.next.Add(1), 10)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.to = append(r.to, report{token, ctx})
+	r.to = append(r.to, report{token, ctx, call})
 	return token
+}
+
+// cause is the call with a token, or, if there is no token, the only call.
+func (r *reports) cause(token string) (c report, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := 0
+	if token != "" {
+		i = r.findLocked(token)
+	} else if len(r.to) != 1 {
+		i = -1
+	}
+	if i < 0 {
+		return report{}, false
+	}
+	return r.to[i], true
+}
+
+// keep has the reports of all calls kept from now on.
+func (r *reports) keep() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.last == nil {
+		r.last = map[string]toolsource.Progress{}
+	}
+}
+
+// again repeats a call's last report with another message, which renews its limit.
+func (r *reports) again(token, message string) {
+	r.mu.Lock()
+	p := r.last[token]
+	r.mu.Unlock()
+	p.Message = message
+	r.deliver(token, p)
 }
 
 // remove is quick where the oldest call ends first, which is the rule.
@@ -321,6 +367,7 @@ func (r *reports) remove(token string) {
 	if i := r.findLocked(token); i >= 0 {
 		r.to = slices.Delete(r.to, i, i+1)
 	}
+	delete(r.last, token)
 }
 
 func (r *reports) findLocked(token string) int {
@@ -332,6 +379,9 @@ func (r *reports) deliver(token string, p toolsource.Progress) {
 	var ctx context.Context
 	if i := r.findLocked(token); i >= 0 {
 		ctx = r.to[i].ctx
+		if r.last != nil {
+			r.last[token] = p
+		}
 	}
 	r.mu.Unlock()
 	if ctx != nil {

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/toolsource/toolsource"
 	"github.com/toolsource/toolsource/internal/childenv"
 )
@@ -19,6 +21,8 @@ type settings struct {
 	own    toolsource.Limits // as configured, without defaults
 	ways   []string          // transports to try, in order
 	cached *cacheEntry       // what the schema cache knows
+	offers offer             // what of the handlers is declared
+	client *mcp.Client       // which it shares with other servers of the program
 }
 
 func (s *Server) newSettings(given ServerConfig) (*settings, error) {
@@ -30,6 +34,8 @@ func (s *Server) newSettings(given ServerConfig) (*settings, error) {
 		cfg: cfg, own: toolsource.Limits{Silence: given.Silence, Ceiling: given.Ceiling},
 		ways: cfg.ways(given.Transport),
 	}
+	set.offers = s.opt.Handlers.offers(&set.cfg)
+	set.client = sdkClient(&s.opt, set.offers)
 	set.cached = newCacheEntry(s.opt.Cache, set, s.opt.Workspace)
 	return set, nil
 }
@@ -166,12 +172,13 @@ func (s *Server) Update(cfg ServerConfig) error {
 
 // sameConnection reports whether two configurations differ only in what counts for calls and listings.
 func sameConnection(a, b *settings) bool {
-	return slices.Equal(a.ways, b.ways) && reflect.DeepEqual(connectionOf(a.cfg), connectionOf(b.cfg))
+	return slices.Equal(a.ways, b.ways) && a.offers == b.offers && reflect.DeepEqual(connectionOf(a.cfg), connectionOf(b.cfg))
 }
 
 func connectionOf(c ServerConfig) ServerConfig {
 	c.Trust, c.Silence, c.Ceiling, c.Replay, c.Tools = toolsource.TrustDefault, 0, 0, false, nil
 	c.MaxTools, c.MaxPages, c.Relist, c.Lazy, c.Required = 0, 0, 0, false, false
+	c.Asks = nil
 	c.Line, c.EraProbe, c.NoSSEFallback, c.Secrets, c.AllowEnv = 0, 0, false, nil, nil
 	return c
 }

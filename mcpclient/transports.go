@@ -2,7 +2,6 @@ package mcpclient
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -21,12 +20,9 @@ func (s *Server) transport(sess *session) (wire.Transport, error) {
 		CloseBound: cfg.CloseBound,
 		Redact:     s.redact.text,
 		Progress:   sess.reports.deliver,
-		Notify: func(method string, _ json.RawMessage) {
-			if method == "notifications/tools/list_changed" && sess.live.Load() {
-				s.catalogue.announce(sess)
-			}
-		},
-		Drop: unwanted,
+		Notify:     sess.hear,
+		Drop:       unwanted,
+		Ask:        sess.ask,
 	}
 	if sess.way == TransportStdio {
 		c, err := s.child(sess.set)
@@ -85,6 +81,8 @@ func (s *Server) http(set *settings) (wire.HTTPConfig, error) {
 		Headers:   func(context.Context) (http.Header, error) { return headers, nil },
 		OAuth:     s.opt.OAuth,
 		Transport: s.opt.HTTPTransport,
+		// a server that nobody answers gains nothing by being heard at once
+		AwaitStream: set.offers&asks != 0,
 	}
 	if isSocket || trust != nil { // the host's knows nothing of them
 		c.Transport = nil

@@ -63,10 +63,10 @@ func TestServersShareTheSDKsClient(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		return weak.Make(c.client)
+		return weak.Make(c.settings().client)
 	}
 	a, b, other := server(&Options{ClientName: "weight test"}), server(&Options{ClientName: "weight test"}), server(&Options{ClientName: "weight test", ClientVersion: "2"})
-	if a.client != b.client || a.client == other.client {
+	if a.settings().client != b.settings().client || a.settings().client == other.settings().client {
 		t.Error("not shared by those that have the same name, or by others too")
 	}
 	gone := alone()
@@ -81,7 +81,7 @@ func TestServersShareTheSDKsClient(t *testing.T) {
 	server(&Options{ClientName: "weight test, last"})
 	sharedClients.mu.Lock()
 	defer sharedClients.mu.Unlock()
-	if _, ok := sharedClients.made[clientName{"weight test, alone", "0"}]; ok {
+	if _, ok := sharedClients.made[clientName{name: "weight test, alone", version: "0"}]; ok {
 		t.Error("its name is kept when it is gone")
 	}
 }
@@ -90,7 +90,7 @@ func TestServersShareTheSDKsClient(t *testing.T) {
 func TestSharedClientKeepsSessionsApart(t *testing.T) {
 	quiet := newServer(t, mcptest.Behaviour{Discover: mcptest.Silent}, func(c *ServerConfig) { c.EraProbe = 200 * time.Millisecond })
 	slow := newServer(t, mcptest.Behaviour{InitDelay: 600 * time.Millisecond}, func(c *ServerConfig) { c.Era = Era20251125; c.ID = "slow" })
-	if quiet.client != slow.client {
+	if quiet.settings().client != slow.settings().client {
 		t.Fatal("they have clients of their own")
 	}
 	errs := make(chan error, 2)

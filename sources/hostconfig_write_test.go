@@ -187,6 +187,33 @@ func TestWhatCannotBeWritten(t *testing.T) {
 	}
 }
 
+// What no server may have here is not written either, so that the file as a whole has nothing wrong.
+func TestWhatIsRefusedIsNotWritten(t *testing.T) {
+	f := hostFile(t, "mcp.json", `{"mcpServers":{
+		"loader":{"command":"x","env":{"LD_PRELOAD":"/x.so","A":"b"}},"only":{"command":"x","env":{"BASH_ENV":"/x"}},
+		"user":{"url":"https://me:PLANTED@h.test:1/a@b/?c=d@e#f"},"bare":{"url":"https://me@h.test"}}}`)
+	data, notes := hostconfig.WriteTOML(f.Entries)
+	if strings.Contains(string(data), "PLANTED") || strings.Contains(string(data), "x.so") {
+		t.Errorf("something is written after all:\n%s", data)
+	}
+	urls := map[string]string{}
+	for _, s := range loadWritten(t, data, lookupWritten).Servers {
+		if s.Off == "" {
+			t.Errorf("%s is on", s.Config.ID)
+		}
+		if s.Config.ID == "loader" && len(s.Config.Env) != 1 {
+			t.Errorf("its other variables are lost: %v", s.Config.Env)
+		}
+		urls[s.Config.ID] = s.Config.URL
+	}
+	if d := cmp.Diff(map[string]string{"loader": "", "only": "", "user": "https://h.test:1/a@b/?c=d@e#f", "bare": "https://h.test"}, urls); d != "" {
+		t.Error(d)
+	}
+	if len(notes) != 4 {
+		t.Errorf("%v", notes)
+	}
+}
+
 // Approvals are not written, and lists of tools are: an empty one allows nothing.
 func TestWrittenToolsAndTrust(t *testing.T) {
 	f := hostFile(t, ".copilot/mcp-config.json", `{"mcpServers":{"none":{"command":"x","tools":[]},"some":{"command":"x","tools":["a"]},"all":{"command":"x","tools":["*"]}}}`)

@@ -68,6 +68,8 @@ func (r *serverReader) read(id string) Server {
 	case "off":
 		opt.Output = mcpsource.OutputUnchecked
 	}
+	opt.Resources, opt.Prompts = r.Bool("resources", false), r.Bool("prompts", false)
+	cfg.Asks = r.asks()
 	r.tools(cfg, opt)
 	r.later()
 	r.Finish()
@@ -78,7 +80,7 @@ func (r *serverReader) read(id string) Server {
 var elsewhere = map[string]string{
 	"type": "write transport", "disabled": "write enabled = false", "serverUrl": "write url", "autoApprove": "", "alwaysAllow": "",
 	"auth": "", "oauth": "", "identity_header": "write headers",
-	"strict_redirect_headers": "", "skip_preflight": "", "parked_retry_interval": "", "sampling": "", "elicitation": "",
+	"strict_redirect_headers": "", "skip_preflight": "", "parked_retry_interval": "", "sampling": "write asks = { sampling = true }", "elicitation": "write asks = { elicitation = true }",
 	"scope": "",
 }
 
@@ -235,14 +237,10 @@ func (r *serverReader) limits(cfg *mcpclient.ServerConfig) {
 	cfg.Keepalive = r.orOff(either(r.Reader, "keepalive", "keepalive_interval"), -1)
 	cfg.IdleStop = r.orOff(either(r.Reader, "idle_stop", "idle_timeout_seconds"), 0)
 	cfg.MaxLifetime = r.orOff(either(r.Reader, "max_lifetime", "max_lifetime_seconds"), 0)
-	for _, n := range []struct {
-		key string
-		to  *int
-	}{{"max_in_flight", &cfg.MaxInFlight}, {"max_tools", &cfg.MaxTools}, {"max_pages", &cfg.MaxPages}, {"max_message", &cfg.MaxMessage}} {
-		if v := r.Int(n.key, 1, 1<<31-1); v != nil {
-			*n.to = int(*v)
-		}
-	}
+	count(r.Reader, "max_in_flight", &cfg.MaxInFlight)
+	count(r.Reader, "max_tools", &cfg.MaxTools)
+	count(r.Reader, "max_pages", &cfg.MaxPages)
+	count(r.Reader, "max_message", &cfg.MaxMessage)
 }
 
 // orOff is a duration that false or 0 switches off.
@@ -281,9 +279,8 @@ func (r *serverReader) tools(cfg *mcpclient.ServerConfig, opt *mcpsource.Options
 		case name == "exclude":
 			r.include(&opt.Deny, sub, name, "deny")
 		case name == "resources" || name == "prompts":
-			if sub.Bool(name, false) {
-				r.Warn("tools", "remove the key", "%s of a server as tools are not supported yet", name)
-			}
+			on := map[string]*bool{"resources": &opt.Resources, "prompts": &opt.Prompts}[name]
+			*on = sub.Bool(name, false)
 		default:
 			sub.FailAt(t.Get(name), "write [mcp_servers."+cfg.ID+".tools."+name+"]", "want a table with the settings of a tool")
 		}

@@ -50,7 +50,7 @@ func run(ctx context.Context, args []string, env func(string) string, log io.Wri
 	case play == nil:
 		return fmt.Errorf("no scenario %q", name)
 	}
-	opts := &mcpclient.Options{ClientName: "toolsource-conformance", ClientVersion: "1.0.0"}
+	opts := &mcpclient.Options{ClientName: "toolsource-conformance", ClientVersion: "1.0.0", Handlers: acceptAll}
 	if env("CONFORMANCE_WIRE") != "" {
 		opts.HTTPTransport = &wireLog{to: log}
 	}

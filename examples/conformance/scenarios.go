@@ -14,15 +14,17 @@ import (
 // scenarios are the scripts, by the suite's names. What a script returns is what went wrong on our side; the
 // suite judges what it saw of it.
 var scenarios = map[string]func(ctx context.Context, srv *mcpclient.Server, given json.RawMessage) error{
-	"initialize":                       list,
-	"request-metadata":                 list,
-	"tools_call":                       addNumbers,
-	"sse-retry":                        reconnect,
-	"http-standard-headers":            standardHeaders,
-	"http-custom-headers":              givenCalls,
-	"http-invalid-tool-headers":        callListed,
-	"json-schema-ref-no-deref":         remoteRef,
-	"json-schema-2020-12-preservation": echoSchema,
+	"initialize":                          list,
+	"request-metadata":                    list,
+	"tools_call":                          addNumbers,
+	"sse-retry":                           reconnect,
+	"http-standard-headers":               standardHeaders,
+	"http-custom-headers":                 givenCalls,
+	"elicitation-sep1034-client-defaults": elicitDefaults,
+	"sep-2322-client-request-state":       rounds,
+	"http-invalid-tool-headers":           callListed,
+	"json-schema-ref-no-deref":            remoteRef,
+	"json-schema-2020-12-preservation":    echoSchema,
 }
 
 func list(ctx context.Context, srv *mcpclient.Server, _ json.RawMessage) error {
@@ -40,9 +42,59 @@ func reconnect(ctx context.Context, srv *mcpclient.Server, _ json.RawMessage) er
 	return expect(ctx, srv, "test_reconnection", nil, "Reconnection test completed successfully")
 }
 
+// standardHeaders makes every kind of request that names something, which headers repeat.
 func standardHeaders(ctx context.Context, srv *mcpclient.Server, _ json.RawMessage) error {
 	for _, tool := range []string{"test_headers", "my-hyphenated-tool"} {
 		if err := expect(ctx, srv, tool, nil, "Headers test completed"); err != nil {
+			return err
+		}
+	}
+	resources, err := srv.Resources(ctx, mcpclient.CallOptions{})
+	if err != nil {
+		return err
+	}
+	for _, r := range resources.Resources {
+		if _, err := srv.ReadResource(ctx, r.URI, mcpclient.CallOptions{}); err != nil {
+			return err
+		}
+	}
+	prompts, err := srv.Prompts(ctx, mcpclient.CallOptions{})
+	if err != nil {
+		return err
+	}
+	for _, p := range prompts.Prompts {
+		if _, err := srv.GetPrompt(ctx, p.Name, nil, mcpclient.CallOptions{}); err != nil {
+			return err
+		}
+	}
+	if len(resources.Resources) == 0 || len(prompts.Prompts) == 0 {
+		return fmt.Errorf("%d resources and %d prompts are listed", len(resources.Resources), len(prompts.Prompts))
+	}
+	return nil
+}
+
+// acceptAll is the host of all scenarios: whatever form it is shown, it accepts it as it is.
+var acceptAll = &mcpclient.Handlers{
+	Elicit: func(context.Context, *mcpclient.ElicitRequest) (*mcpclient.ElicitResult, error) {
+		return &mcpclient.ElicitResult{Action: mcpclient.ElicitAccept}, nil
+	},
+}
+
+// elicitDefaults calls a tool that asks for values, all of which have defaults.
+func elicitDefaults(ctx context.Context, srv *mcpclient.Server, _ json.RawMessage) error {
+	_, err := srv.Call(ctx, "test_client_elicitation_defaults", nil, mcpclient.CallOptions{})
+	return err
+}
+
+// rounds calls tools that ask for input before they answer, and some that do not.
+func rounds(ctx context.Context, srv *mcpclient.Server, _ json.RawMessage) error {
+	for _, t := range []struct{ tool, text string }{
+		{"test_mrtr_echo_state", "echo-state-ok"},
+		{"test_mrtr_no_state", "no-state-ok"},
+		{"test_mrtr_unrelated", "unrelated-ok"},
+		{"test_mrtr_no_result_type", "no-result-type-test-ok"},
+	} {
+		if err := expect(ctx, srv, t.tool, nil, t.text); err != nil {
 			return err
 		}
 	}

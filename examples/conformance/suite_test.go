@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,8 +17,6 @@ import (
 	"testing"
 	"text/tabwriter"
 	"time"
-
-	"github.com/toolsource/toolsource/mcpclient"
 )
 
 // TestMain is the client where the suite starts this binary.
@@ -45,35 +42,6 @@ var suites = []struct {
 var excluded = []struct{ prefix, reason string }{
 	{"auth/", "OAuth is the business of the handler that a host gives"},
 	{"sep-2640-", "an extension (skills), in no revision of the protocol; mcpclient has none of its requests"},
-}
-
-// waiting are the scenarios, or after a colon the parts of one, that need an API of mcpclient that is not
-// there yet. As soon as it is, the test fails until they have their scripts.
-var waiting = []struct {
-	scenario, reason string
-	api              reflect.Type
-	member           string // what the API will have in a name
-}{
-	{"elicitation-sep1034-client-defaults", "mcpclient answers no elicitation yet", reflect.TypeFor[mcpclient.Options](), "Elicit"},
-	{"sep-2322-client-request-state", "mcpclient answers no elicitation yet", reflect.TypeFor[mcpclient.Options](), "Elicit"},
-	{"http-standard-headers: resources", "mcpclient reads no resources yet", reflect.TypeFor[*mcpclient.Server](), "Resource"},
-	{"http-standard-headers: prompts", "mcpclient gets no prompts yet", reflect.TypeFor[*mcpclient.Server](), "Prompt"},
-}
-
-func has(t reflect.Type, member string) bool {
-	for i := range t.NumMethod() {
-		if strings.Contains(t.Method(i).Name, member) {
-			return true
-		}
-	}
-	if t.Kind() == reflect.Struct {
-		for i := range t.NumField() {
-			if strings.Contains(t.Field(i).Name, member) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // alone are the scenarios that measure time.
@@ -115,18 +83,6 @@ func TestConformance(t *testing.T) {
 	for _, e := range excluded {
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(known)), func(name string) bool { return strings.HasPrefix(name, e.prefix) }) {
 			t.Errorf("no suite has a scenario %s...", e.prefix)
-		}
-	}
-	for _, w := range waiting {
-		name, part, _ := strings.Cut(w.scenario, ":")
-		switch {
-		case !known[name]:
-			t.Errorf("no suite has %q", name)
-		case part != "":
-			tab.add(row{suite: "all", revision: "all", scenario: w.scenario, outcome: "not run", note: "waiting: " + w.reason})
-		}
-		if has(w.api, w.member) {
-			t.Errorf("%s: mcpclient can do it now: write its script and take it from those that are waiting", w.scenario)
 		}
 	}
 	t.Log("client scenarios of the protocol's conformance suite:\n" + tab.String())
@@ -230,11 +186,6 @@ func whyNot(name string) string {
 	for _, e := range excluded {
 		if strings.HasPrefix(name, e.prefix) {
 			return e.reason
-		}
-	}
-	for _, w := range waiting {
-		if w.scenario == name {
-			return "waiting: " + w.reason
 		}
 	}
 	return ""

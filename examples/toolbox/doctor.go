@@ -154,11 +154,21 @@ func (x *examination) unreadable(file string, err error) {
 
 // hostFiles tells whether they are trusted, and how to agree to them.
 func (x *examination) hostFiles(c *command, cfg *sources.Config) {
+	told := false // that the agreements cannot be read
 	for _, h := range cfg.HostFiles {
 		f := finding{Severity: isOK, About: aboutHost, Subject: h.Path, File: h.Path,
 			Message: fmt.Sprintf("%s, format %s, trusted", count(len(h.Entries), "server"), h.Format)}
 		if !h.Trusted {
-			f.Severity, f.Message = isWarning, strings.TrimSuffix(f.Message, "trusted")+"not trusted, so that none of them starts"
+			why := "not trusted"
+			changed, err := c.changed(h)
+			if err != nil && !told {
+				told = true
+				x.add(finding{Severity: isError, About: aboutHost, Subject: "agreements", Message: err.Error()})
+			}
+			if changed {
+				why = changedSince
+			}
+			f.Severity, f.Message = isWarning, strings.TrimSuffix(f.Message, "trusted")+why+", so that none of them starts"
 			f.Remedy, f.Command = "agree to it, if it may start what awaits consent below", c.agree(h.Path)
 		}
 		x.add(f)

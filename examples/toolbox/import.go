@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -123,7 +124,11 @@ const stdinName = "<stdin>"
 const longestFile = 16 << 20
 
 func (c *command) readFile(name string) (*hostconfig.File, error) {
-	o := &hostconfig.Options{Format: c.format}
+	here, err := os.Getwd() // of files that hold servers of several projects, those of this folder count
+	if err != nil {
+		here = ""
+	}
+	o := &hostconfig.Options{Format: c.format, Workspace: here}
 	if name != "-" {
 		return hostconfig.Read(name, o)
 	}

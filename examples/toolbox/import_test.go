@@ -247,3 +247,26 @@ func TestImportHostileFile(t *testing.T) {
 		}
 	}
 }
+
+// TestImportOfThisFolder: a file that keeps servers for several projects gives those of the folder that it is
+// read in.
+func TestImportOfThisFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, err := json.Marshal(here)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := `{"mcpServers": {}, "projects": {` + string(name) + `: {"mcpServers": {"mine": {"command": "x"}}}, "/elsewhere": {"mcpServers": {"other": {"command": "x"}}}}}`
+	code, out, _ := toolbox(t, text, "import", "--json", "-")
+	var doc imported
+	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != 0 {
+		t.Fatalf("exit status %d, %v", code, err)
+	}
+	if len(doc.Entries) != 1 || doc.Entries[0].ID != "mine" {
+		t.Errorf("entries %+v", doc.Entries)
+	}
+}

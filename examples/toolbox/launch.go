@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/toolsource/toolsource/sources"
 	"github.com/toolsource/toolsource/sources/hostconfig"
@@ -54,7 +55,10 @@ func entryLaunch(e hostconfig.Entry) string {
 	return sources.Server{Entry: &e}.Launch()
 }
 
-const hidden = "***"
+const (
+	hidden     = "***"
+	longestArg = 200 // runes of an argument that are shown
+)
 
 // secretName is the name of an option, a variable or a parameter whose value is not for showing.
 var secretName = regexp.MustCompile(`(?i)(token|secret|password|passwd|passphrase|credential|authorization|bearer|(api|access|private|auth|secret)[-_.]?key)s?($|[^a-z])|^-*(key|pat)$`)
@@ -62,30 +66,56 @@ var secretName = regexp.MustCompile(`(?i)(token|secret|password|passwd|passphras
 // secretText is a text that looks like a token, whatever its name.
 var secretText = regexp.MustCompile(`^(sk-|sk_|ghp_|gho_|ghs_|github_pat_|glpat-|xox[a-z]-|AKIA|eyJ[A-Za-z0-9_-]+\.)|://[^/@]*:[^/@]*@|(?i)^bearer |: *bearer `)
 
+// headerOption and variableOption are options whose argument is a header or a variable, whose value is never
+// shown.
+var (
+	headerOption   = regexp.MustCompile(`^(-H|--?headers?)$`)
+	variableOption = regexp.MustCompile(`^(-e|--?env)$`)
+	variable       = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*=`)
+)
+
+// secretMember is a key in a text of JSON whose value is not for showing.
+var secretMember = regexp.MustCompile(`(?i)(token|secret|passw|passphrase|credential|authorization|bearer|key|pat)s?\\*["']?\s*:`)
+
 // hideArgs leaves values out that their names or their looks say are secrets. A variable is none yet.
 func hideArgs(args []string) []string {
 	out := make([]string, len(args))
-	named := false // the argument before it is the name of a secret
+	option := "" // the argument before it, if that is an option without a value
 	for i, a := range args {
-		name, value, both := strings.Cut(a, "=")
-		header, text, isHeader := strings.Cut(a, ":")
-		switch {
-		case named && !strings.HasPrefix(a, "-"):
-			out[i] = hide(a)
-		case both && secretName.MatchString(name) && !strings.Contains(name, "://"):
-			out[i] = name + "=" + hide(value)
-		case isHeader && !strings.HasPrefix(text, "//") && secretName.MatchString(header) && !strings.ContainsAny(header, " ${"):
-			out[i] = header + ":" + hide(text)
-		case strings.Contains(a, "://"):
-			out[i] = hideURL(a)
-		case secretText.MatchString(a), both && secretText.MatchString(value):
-			out[i] = hide(a)
-		default:
-			out[i] = a
+		out[i] = middle(hideArg(option, a), longestArg)
+		option = ""
+		if strings.HasPrefix(a, "-") && !strings.Contains(a, "=") {
+			option = a
 		}
-		named = strings.HasPrefix(a, "-") && !both && secretName.MatchString(a)
 	}
 	return out
+}
+
+// hideArg is likewise for one argument and the option before it, "" if there is none.
+func hideArg(option, a string) string {
+	name, value, both := strings.Cut(a, "=")
+	header, text, isHeader := strings.Cut(a, ":")
+	switch {
+	case option != "" && !strings.HasPrefix(a, "-") && secretName.MatchString(option):
+		return hide(a)
+	case both && strings.HasPrefix(name, "-") && !secretName.MatchString(name):
+		return name + "=" + hideArg(name, value)
+	case both && variable.MatchString(a) && variableOption.MatchString(option):
+		return name + "=" + hide(value)
+	case isHeader && headerOption.MatchString(option):
+		return header + ":" + hide(text)
+	case both && secretName.MatchString(name) && !strings.ContainsAny(name, ":{"):
+		return name + "=" + hide(value)
+	case isHeader && !strings.HasPrefix(text, "//") && secretName.MatchString(header) && !strings.ContainsAny(header, " ${"):
+		return header + ":" + hide(text)
+	case strings.Contains(a, "{") && secretMember.MatchString(a):
+		return hide(a)
+	case strings.Contains(a, "://"):
+		return hideURL(a)
+	case secretText.MatchString(a), both && secretText.MatchString(value):
+		return hide(a)
+	}
+	return a
 }
 
 var references = regexp.MustCompile(`\$\{[^}]*\}|\{env:[^}]*\}|\$[A-Za-z_][A-Za-z0-9_]*`)
@@ -110,28 +140,59 @@ func hide(text string) string {
 	return hidden + strings.Join(found, hidden)
 }
 
-// hideURL leaves out who signs in, and the values of the query.
+// hideURL leaves out who signs in, the values of the query, what follows a #, and parts of a web address's
+// path that look like a token. What follows the # of a socket is the path on it.
 func hideURL(address string) string {
-	before, query, has := strings.Cut(address, "?")
+	web := strings.HasPrefix(strings.ToLower(address), "http")
+	before, fragment, marked := strings.Cut(address, "#")
+	before, query, has := strings.Cut(before, "?")
 	if scheme, rest, ok := strings.Cut(before, "://"); ok {
-		host, path, slash := strings.Cut(rest, "/")
-		if _, at, signed := strings.Cut(host, "@"); signed {
-			host = hidden + "@" + at
+		parts := strings.Split(hideUser(rest), "/")
+		for i, p := range parts[1:] {
+			if web && looksRandom(p) {
+				parts[i+1] = hidden
+			}
 		}
-		if before = scheme + "://" + host; slash {
-			before += "/" + path
-		}
+		before = scheme + "://" + strings.Join(parts, "/")
 	}
-	if !has {
+	if has {
+		parts := strings.Split(query, "&")
+		for i, p := range parts {
+			if name, value, both := strings.Cut(p, "="); both {
+				parts[i] = name + "=" + hide(value)
+			} else if looksRandom(p) {
+				parts[i] = hidden
+			}
+		}
+		before += "?" + strings.Join(parts, "&")
+	}
+	switch {
+	case !marked:
 		return before
+	case web:
+		fragment = hide(fragment)
 	}
-	parts := strings.Split(query, "&")
-	for i, p := range parts {
-		if name, value, both := strings.Cut(p, "="); both {
-			parts[i] = name + "=" + hide(value)
-		}
+	return before + "#" + fragment
+}
+
+// hideUser leaves out who signs in, also where a password has a / in it.
+func hideUser(rest string) string {
+	host, _, _ := strings.Cut(rest, "/")
+	if _, port, has := strings.Cut(host, ":"); has && !strings.Contains(host, "@") && strings.Trim(port, "0123456789") != "" {
+		host = rest
 	}
-	return before + "?" + strings.Join(parts, "&")
+	if at := strings.LastIndexByte(host, '@'); at >= 0 {
+		return hidden + rest[at:]
+	}
+	return rest
+}
+
+// looksRandom reports whether a part of an address is more likely a token than a word.
+func looksRandom(part string) bool {
+	const least = 20
+	digits := strings.ContainsAny(part, "0123456789")
+	letters := strings.ContainsFunc(part, unicode.IsLetter)
+	return len(part) >= least && digits && letters && !strings.ContainsAny(part, "${}")
 }
 
 func count(n int, what string) string {

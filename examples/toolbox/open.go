@@ -114,12 +114,11 @@ func (c *command) open(ctx context.Context) (*sources.Set, error) {
 func (c *command) tellConsent(cfg *sources.Config) {
 	changed := map[string]string{}
 	for _, h := range cfg.HostFiles {
-		switch a, err := c.store().Agreement(h); {
-		case h.Trusted:
+		switch was, err := c.changed(h); {
 		case err != nil:
 			c.complain(err.Error())
-		case a == sources.AgreedToAnother:
-			changed[h.Path] = "; the file was changed since it was agreed to"
+		case was:
+			changed[h.Path] = "; the file was " + changedSince
 		}
 	}
 	for _, s := range cfg.Servers {

@@ -65,6 +65,24 @@ func TestTableShowsAllOfItsLastColumn(t *testing.T) {
 	}
 }
 
+// TestNarrowTableNamesItsRows: the first column stays readable while there is anything else to cut.
+func TestNarrowTableNamesItsRows(t *testing.T) {
+	tb := &table{head: []string{"SERVER", "TRANSPORT", "STATE", "LINE", "RUNS OR CALLS"}}
+	tb.add("github", "stdio", "disabled", "10", "npx -y some-server /srv/a")
+	var b strings.Builder
+	if err := tb.print(&b, screen{width: 40}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "github  ") {
+		t.Errorf("the row has lost its name:\n%s", b.String())
+	}
+	for line := range strings.Lines(b.String()) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 40 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+}
+
 func TestMiddle(t *testing.T) {
 	tests := []struct {
 		text  string

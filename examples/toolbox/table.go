@@ -22,7 +22,9 @@ type row struct {
 
 const (
 	between  = 2  // spaces between columns
-	leastEnd = 24 // runes that the last column keeps while others are cut
+	leastEnd = 24 // runes that the last column keeps while others are cut; on a narrow screen a third of it
+	leastID  = 12 // runes of the first column, which names the row, that are kept while others have more than
+	leastMid = 4
 )
 
 func (t *table) add(cells ...string) {
@@ -48,7 +50,7 @@ func (t *table) all() []row {
 	return append([]row{{t.head[:last], t.head[last:]}}, t.rows...)
 }
 
-// widths fits the columns into so many runes: the widest is cut first.
+// widths fits the columns into so many runes: the widest is cut first, the name of a row last.
 func (t *table) widths(screen int) []int {
 	last := len(t.head) - 1
 	width := make([]int, last+1)
@@ -62,7 +64,7 @@ func (t *table) widths(screen int) []int {
 		}
 	}
 	room := screen - between*last
-	end := min(width[last], leastEnd)
+	end := min(width[last], leastEnd, screen/3)
 	sum := 0
 	for _, w := range width[:last] {
 		sum += w
@@ -70,7 +72,7 @@ func (t *table) widths(screen int) []int {
 	for sum > room-end {
 		widest := 0
 		for i, w := range width[:last] {
-			if w > width[widest] {
+			if w > width[widest] || widest == 0 && width[0] <= leastID && w > leastMid {
 				widest = i
 			}
 		}

@@ -19,6 +19,7 @@ type hostFile struct {
 	Format  string       `json:"format"`
 	Sum     string       `json:"sum"`
 	Trusted bool         `json:"trusted"`
+	Changed bool         `json:"changed"` // since it was agreed to
 	Servers []hostServer `json:"servers"`
 }
 
@@ -56,12 +57,28 @@ func (c *command) trust(context.Context) error {
 	}
 	shown := []hostFile{}
 	for _, h := range files {
-		shown = append(shown, hostFileOf(h))
+		f := hostFileOf(h)
+		if f.Changed, err = c.changed(h); err != nil {
+			c.complain(err.Error())
+		}
+		shown = append(shown, f)
 	}
 	if c.json {
 		return c.print(shown)
 	}
 	return c.showTrust(shown)
+}
+
+const changedSince = "changed since it was agreed to"
+
+// changed reports whether a file that is not trusted was, as it was then. The error is of a store that cannot
+// be read.
+func (c *command) changed(h sources.HostFile) (bool, error) {
+	if h.Trusted {
+		return false, nil
+	}
+	a, err := c.store().Agreement(h)
+	return a == sources.AgreedToAnother, err
 }
 
 // agreeTo agrees to the files that are named, all of them or none.
@@ -161,8 +178,11 @@ func (c *command) showTrust(files []hostFile) error {
 			b.WriteString("\n")
 		}
 		verdict, style := "not trusted; it would start", yellow
-		if h.Trusted {
+		switch {
+		case h.Trusted:
 			verdict, style = "trusted; it may start", green
+		case h.Changed:
+			verdict = changedSince + "; it would start"
 		}
 		b.WriteString(c.screen.indented("", 2, h.Path+" ("+h.Format+")"))
 		b.WriteString("  " + c.screen.paint(style, verdict) + "\n")

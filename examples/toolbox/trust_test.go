@@ -141,6 +141,12 @@ func TestTrust(t *testing.T) {
 	if _, _, errw := toolbox(t, "", append([]string{"list"}, flags...)...); !strings.Contains(errw, "was changed since it was agreed to") {
 		t.Errorf("nobody says that it changed: %s", errw)
 	}
+	if _, out, _ := toolbox(t, "", with()...); !strings.Contains(out, changedSince) {
+		t.Errorf("trust does not say that it changed")
+	}
+	if _, out, _ := toolbox(t, "", append([]string{"doctor", "--timeout", "10s"}, flags...)...); !strings.Contains(strings.Join(strings.Fields(out), " "), changedSince) {
+		t.Errorf("doctor does not say that it changed")
+	}
 	toolbox(t, "", with(one)...)
 	if code, _, _ := toolbox(t, "", with("--forget", one)...); code != 0 {
 		t.Errorf("exit status %d", code)

@@ -65,6 +65,7 @@ type Doc struct {
 	Root   *Node // never nil
 	Empty  bool  // no value: nothing, or only white space and comments. Root is then Null
 	Notes  []*tomldoc.Problem
+	Taken  map[*tomldoc.Problem]bool // of Notes, those of which the value is there as it was read
 }
 
 // Node is a value with its place.
@@ -206,6 +207,15 @@ func (d *reading) note(line, col int, path, hint, format string, a ...any) {
 		File: d.file, Line: line, Column: col, Key: path,
 		Message: fmt.Sprintf(format, a...), Hint: hint, Severity: tomldoc.SeverityWarning,
 	})
+}
+
+// suspect notes a value that is taken and was probably meant otherwise.
+func (d *reading) suspect(line, col int, path, hint, message string) {
+	d.note(line, col, path, hint, "%s", message)
+	if d.doc.Taken == nil {
+		d.doc.Taken = map[*tomldoc.Problem]bool{}
+	}
+	d.doc.Taken[d.doc.Notes[len(d.doc.Notes)-1]] = true
 }
 
 // repeated notes the keys of a map that stand there more than once. path is that of the map.

@@ -72,7 +72,7 @@ func (b *jsonBuilder) literal(n *Node, lit hujson.Literal) {
 	case '"':
 		n.Kind, n.Text = String, b.str(lit, n.Path, n.Line, n.Col)
 		if brokenDrive(n.Text) {
-			b.note(n.Line, n.Col, n.Path, `in a Windows path, write \\ or /`,
+			b.suspect(n.Line, n.Col, n.Path, `in a Windows path, write \\ or /`,
 				`looks like a Windows path with single backslashes: one of them was read as an escape`)
 		}
 	default:
@@ -90,7 +90,7 @@ func (b *jsonBuilder) str(lit hujson.Literal, path string, line, col int) string
 		return ""
 	}
 	if halfPair(string(lit)) {
-		b.note(line, col, path, `write both halves, as \ud83d\ude00`,
+		b.suspect(line, col, path, `write both halves, as \ud83d\ude00`,
 			"an escape is half of a surrogate pair; it is read as the replacement character")
 	}
 	return s

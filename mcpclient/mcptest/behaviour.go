@@ -54,6 +54,10 @@ type Behaviour struct {
 	Results map[string]string // results of tools/call by tool, before those of Tools
 	Errors  map[string]string // JSON-RPC errors of tools/call by tool, likewise
 
+	Capabilities string            // what it declares: a JSON object; "": tools, with list changes
+	Answers      map[string]string // results by method, or by method, space and cursor, uri or name; before all else
+	Refusals     map[string]string // JSON-RPC errors, likewise
+
 	Stdout     []string      // written before anything is read, each as it is
 	Stderr     string        // written at the start
 	Exit       *int          // exits at the start with this code, after Stderr

@@ -48,15 +48,16 @@ type server struct {
 	process    bool // a process of its own, which may exit
 	grandchild int  // its pid; 0: none
 
-	mu      sync.Mutex
-	tools   []Tool
-	counts  map[string]int
-	running map[string]context.CancelFunc // calls by id
-	asked   map[string]chan<- message     // our own requests by id
-	calls   int
-	replies func(context.Context) json.RawMessage // waits for those to Behaviour.Asks; nil: nothing was asked
-	storm   bool                                  // of list changes is under way
-	streams map[chan []byte]<-chan struct{}       // open streams for GET, and their ends
+	mu       sync.Mutex
+	tools    []Tool
+	counts   map[string]int
+	running  map[string]context.CancelFunc // calls by id
+	asked    map[string]chan<- message     // our own requests by id
+	calls    int
+	requests int                                   // of our own
+	replies  func(context.Context) json.RawMessage // waits for those to Behaviour.Asks; nil: nothing was asked
+	storm    bool                                  // of list changes is under way
+	streams  map[chan []byte]<-chan struct{}       // open streams for GET, and their ends
 
 	// background runs something beside the requests, until the connection ends.
 	background func(ctx context.Context, run func(context.Context))
@@ -249,6 +250,9 @@ func (s *server) notified(m message) {
 
 // request answers one request. A nil result and a nil error mean that there is no answer.
 func (s *server) request(ctx context.Context, m message, o *out) (json.RawMessage, error) {
+	if result, err, ok := s.answerAs(m); ok {
+		return result, err
+	}
 	switch m.Method {
 	case "server/discover":
 		switch s.b.Discover {
@@ -259,7 +263,7 @@ func (s *server) request(ctx context.Context, m message, o *out) (json.RawMessag
 			return nil, nil
 		}
 		if s.b.Modern {
-			return json.RawMessage(`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}}}`), nil
+			return json.RawMessage(`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":` + s.capabilities() + `}`), nil
 		}
 	case "subscriptions/listen":
 		if s.b.Modern {
@@ -321,15 +325,22 @@ func (s *server) initialize(params json.RawMessage) (json.RawMessage, error) {
 	if name == "" {
 		name = "mcptest"
 	}
-	capabilities := map[string]any{"tools": map[string]any{"listChanged": true}}
-	if s.b.NoTools {
-		capabilities = map[string]any{}
-	}
 	return encode(map[string]any{
 		"protocolVersion": p.ProtocolVersion,
-		"capabilities":    capabilities,
+		"capabilities":    json.RawMessage(s.capabilities()),
 		"serverInfo":      map[string]any{"name": name, "version": "1"},
 	}), nil
+}
+
+// capabilities are what it declares.
+func (s *server) capabilities() string {
+	switch {
+	case s.b.Capabilities != "":
+		return s.b.Capabilities
+	case s.b.NoTools:
+		return `{}`
+	}
+	return `{"tools":{"listChanged":true}}`
 }
 
 func (s *server) list(params json.RawMessage) (json.RawMessage, error) {
@@ -359,6 +370,8 @@ func (s *server) call(ctx context.Context, m message, o *out) (json.RawMessage, 
 		Name      string
 		Arguments json.RawMessage
 		Meta      json.RawMessage `json:"_meta"`
+		Inputs    json.RawMessage `json:"inputResponses"`
+		State     string          `json:"requestState"`
 	}
 	if err := json.Unmarshal(m.Params, &p); err != nil {
 		return nil, &rpcError{Code: -32602, Message: err.Error()}
@@ -391,7 +404,7 @@ func (s *server) call(ctx context.Context, m message, o *out) (json.RawMessage, 
 	if run == nil {
 		return nil, &rpcError{Code: -32602, Message: "Unknown tool: " + p.Name}
 	}
-	return run(ctx, &call{server: s, id: m.ID, args: p.Arguments, meta: p.Meta, write: o.note, out: o})
+	return run(ctx, &call{server: s, id: m.ID, args: p.Arguments, meta: p.Meta, inputs: p.Inputs, state: p.State, write: o.note, out: o})
 }
 
 const acknowledged = `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true}}}`

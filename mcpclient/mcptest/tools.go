@@ -26,7 +26,9 @@ type call struct {
 	args   json.RawMessage
 	meta   json.RawMessage
 	id     json.RawMessage
-	write  send // of notifications and requests
+	inputs json.RawMessage // of a further round
+	state  string          // likewise
+	write  send            // of notifications and requests
 	out    *out
 }
 
@@ -54,6 +56,8 @@ func (c *call) read(into any) { _ = json.Unmarshal(c.args, into) }
 //	await_list        says that the list changed, and answers once the client has listed again
 //	asked             the replies to what Behaviour.Asks sent
 //	ask               sends requests to the client, and answers with what came back
+//	request {method, params, n, take_back_ms}  sends a request to the client n times, and answers with {"replies": [...]}
+//	notify {notes: [{method, params}], n}  sends notifications, n times, and answers
 //	meta              structured content is the _meta of the call
 //	record {token, ms}  writes "record" and the token into the journal, and answers with the token, ms later
 //	late {ms}         answers later, though it was cancelled
@@ -131,7 +135,7 @@ func Tools() []Tool {
 			defer c.server.mu.Unlock()
 			return structured(encode(c.server.counts)), nil
 		}),
-	}, oddTools(t, object)...)
+	}, append(oddTools(t, object), askingTools(t)...)...)
 }
 
 func tool(tools []Tool, name string) func(context.Context, *call) (json.RawMessage, error) {
@@ -353,11 +357,15 @@ func (s *server) askAll(write send) func(context.Context) json.RawMessage {
 
 // ask sends a request to the client, whose answer comes on the channel.
 func (s *server) ask(write send, id, method string) <-chan message {
+	return s.askWith(write, id, method, json.RawMessage(`{}`))
+}
+
+func (s *server) askWith(write send, id, method string, params json.RawMessage) <-chan message {
 	answer := make(chan message, 1)
 	s.mu.Lock()
 	s.asked[id] = answer
 	s.mu.Unlock()
-	write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%q,"params":{}}`, id, method))
+	write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, method, params))
 	return answer
 }
 

@@ -3,6 +3,7 @@ package hostconfig
 import (
 	"bytes"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -23,17 +24,45 @@ func syntaxes(d *dialect, name string, data []byte) []hostdoc.Syntax {
 	if d == codexFormat {
 		return []hostdoc.Syntax{hostdoc.TOML}
 	}
-	text := bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\ufeff")), " \t\r\n")
+	text := firstLine(narrow(data))
 	switch {
-	case len(text) == 0, bytes.HasPrefix(text, []byte("{")), bytes.HasPrefix(text, []byte("//")), bytes.HasPrefix(text, []byte("/*")), bytes.HasPrefix(data, []byte("\xff\xfe")), bytes.HasPrefix(data, []byte("\xfe\xff")):
+	case len(text) == 0 && bytes.ContainsRune(narrow(data), '#'): // comments only
+		return []hostdoc.Syntax{hostdoc.YAML}
+	case len(text) == 0, bytes.HasPrefix(text, []byte("{")), bytes.HasPrefix(text, []byte("//")), bytes.HasPrefix(text, []byte("/*")):
 		return []hostdoc.Syntax{hostdoc.JSON}
 	case bytes.HasPrefix(text, []byte("[")):
 		return []hostdoc.Syntax{hostdoc.TOML, hostdoc.JSON}
 	}
-	if first, _, _ := bytes.Cut(bytes.TrimLeft(text, "\r\n"), []byte("\n")); bytes.Contains(first, []byte("=")) && !bytes.Contains(first, []byte(":")) {
+	if tomlPair.Match(text) {
 		return []hostdoc.Syntax{hostdoc.TOML, hostdoc.YAML}
 	}
 	return []hostdoc.Syntax{hostdoc.YAML, hostdoc.TOML}
+}
+
+// tomlPair is a key of TOML with its =.
+var tomlPair = regexp.MustCompile(`^(?:[A-Za-z0-9_.\s-]|"[^"\n]*"|'[^'\n]*')+=`)
+
+// firstLine is the first line that is neither blank nor a comment of YAML and TOML.
+func firstLine(data []byte) []byte {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	for {
+		data = bytes.TrimLeft(data, " \t\r\n")
+		line, rest, _ := bytes.Cut(data, []byte("\n"))
+		if !bytes.HasPrefix(line, []byte("#")) {
+			return line
+		}
+		data = rest
+	}
+}
+
+// narrow is the beginning of a text, of UTF-16 what it has in common with ASCII.
+func narrow(data []byte) []byte {
+	const enough = 64 << 10
+	data = data[:min(len(data), enough)]
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
+		return bytes.ReplaceAll(data[2:], []byte{0}, nil)
+	}
+	return data
 }
 
 func slashes(name string) string { return strings.ReplaceAll(name, `\`, "/") }
@@ -70,7 +99,7 @@ var places = []struct{ end, format string }{
 
 // detect finds out the format: from the path, then from keys that only one format has, then from a format's
 // name in the name of the file; what is left is plain. A path or a name counts only if the file has servers
-// where that format keeps them, or none at all.
+// where that format keeps them, or none at all anywhere.
 func detect(name string, doc *hostdoc.Doc) *dialect {
 	root := doc.Root
 	fits := func(d *dialect) bool {
@@ -84,10 +113,21 @@ func detect(name string, doc *hostdoc.Doc) *dialect {
 		return servers != nil || d.isOne(root) || d.Name == "claude-code" && root.Get("projects") != nil
 	}
 	full := slashes(name)
+	var there *dialect // of the path
 	for _, p := range places {
-		if d := named(p.format); endsWith(full, p.end) && (fits(d) || root.Kind == hostdoc.Null) {
+		d := named(p.format)
+		if !endsWith(full, p.end) {
+			continue
+		}
+		if fits(d) || root.Kind == hostdoc.Null {
 			return d
 		}
+		if there == nil && d.speaks(doc.Syntax) {
+			there = d
+		}
+	}
+	if d := bySchema(root); fits(d) {
+		return d
 	}
 	if d := byKeys(doc); d != nil {
 		return d
@@ -101,6 +141,9 @@ func detect(name string, doc *hostdoc.Doc) *dialect {
 	}
 	if looksFlat(root) {
 		return flatKind(root)
+	}
+	if there != nil && !fits(named("plain")) {
+		return there
 	}
 	return named("plain")
 }
@@ -147,6 +190,20 @@ func byWord(base string) *dialect {
 	return nil
 }
 
+// bySchema knows a format by the address of the schema that the file names.
+func bySchema(root *hostdoc.Node) *dialect {
+	address := strings.ToLower(textOf(root.Get("$schema")))
+	for _, s := range []struct{ part, format string }{
+		{"charm.land/crush", "crush"}, {"/crush/", "crush"}, {"opencode.ai/", "opencode"},
+		{"/gemini-cli/", "gemini"}, {"zed://", "zed"}, {"zed.dev/", "zed"},
+	} {
+		if strings.Contains(address, s.part) {
+			return named(s.format)
+		}
+	}
+	return nil
+}
+
 // byKeys knows a format by where the servers stand and by keys that only it has.
 func byKeys(doc *hostdoc.Doc) *dialect {
 	root := doc.Root
@@ -162,8 +219,13 @@ func byKeys(doc *hostdoc.Doc) *dialect {
 		return named("continue")
 	case has("projects", hostdoc.Map) && hasProjects(root.Get("projects")):
 		return named("claude-code")
+	case has("mcpServers", hostdoc.Map) && isGemini(root):
+		return named("gemini")
 	case has("mcpServers", hostdoc.Map):
-		return byServerKeys(root.Get("mcpServers"), doc.Syntax)
+		if d := byServerKeys(root.Get("mcpServers")); d != nil || doc.Syntax != hostdoc.YAML {
+			return d
+		}
+		return byYAMLKeys(root)
 	case has("mcp", hostdoc.Map) && root.Get("mcp").Get("servers") == nil:
 		return mcpKind(root.Get("mcp"))
 	}
@@ -182,8 +244,20 @@ func isGoose(n *hostdoc.Node) bool {
 	return false
 }
 
+// isGemini knows the settings of Gemini CLI by what they say of servers as a whole.
+func isGemini(root *hostdoc.Node) bool {
+	for _, l := range geminiLists {
+		if _, n, _ := at(root, l.keys); n != nil {
+			return true
+		}
+	}
+	return root.Get("mcp").Get("serverCommand") != nil
+}
+
 func hasProjects(n *hostdoc.Node) bool {
-	return slices.ContainsFunc(n.Members, func(m hostdoc.Member) bool { return m.Value.Get("mcpServers") != nil })
+	return slices.ContainsFunc(n.Members, func(m hostdoc.Member) bool {
+		return m.Value.Get("mcpServers") != nil || m.Value.Get("disabledMcpServers") != nil || m.Value.Get("enabledMcpjsonServers") != nil
+	})
 }
 
 // mcpKind tells opencode from Crush: both keep servers below mcp.
@@ -193,7 +267,7 @@ func mcpKind(n *hostdoc.Node) *dialect {
 		switch c := m.Value.Get("command"); {
 		case word == "local", word == "remote", m.Value.Get("environment") != nil, c != nil && c.Kind == hostdoc.List:
 			return named("opencode")
-		case word == "stdio", word == "http", word == "sse", m.Value.Get("disabled_tools") != nil:
+		case word == "stdio", word == "http", word == "sse", m.Value.Get("disabled_tools") != nil, c != nil && c.Kind == hostdoc.String:
 			return named("crush")
 		}
 	}
@@ -201,7 +275,7 @@ func mcpKind(n *hostdoc.Node) *dialect {
 }
 
 // byServerKeys knows a format by a key of a server that no other has.
-func byServerKeys(servers *hostdoc.Node, syntax hostdoc.Syntax) *dialect {
+func byServerKeys(servers *hostdoc.Node) *dialect {
 	only := map[string]string{
 		"serverUrl": "windsurf", "httpUrl": "gemini", "includeTools": "gemini", "excludeTools": "gemini", "authProviderType": "gemini",
 		"allowedTools": "mcphost", "excludedTools": "mcphost", "watchPaths": "roo", "transportType": "cline",
@@ -222,6 +296,19 @@ func byServerKeys(servers *hostdoc.Node, syntax hostdoc.Syntax) *dialect {
 	return nil
 }
 
+// byYAMLKeys tells the programs that keep a map of servers in YAML by what stands beside it.
+func byYAMLKeys(root *hostdoc.Node) *dialect {
+	for _, m := range root.Members {
+		switch m.Name {
+		case "endpoints", "interface", "registration", "fileConfig", "modelSpecs", "mcpSettings", "version":
+			return named("librechat")
+		case "model", "max-steps", "max-tokens", "provider-url", "provider-api-key", "system-prompt":
+			return named("mcphost")
+		}
+	}
+	return nil
+}
+
 // looksFlat says whether a map holds servers without a wrapper.
 func looksFlat(root *hostdoc.Node) bool {
 	if root.Kind != hostdoc.Map || len(root.Members) == 0 {
@@ -233,7 +320,7 @@ func looksFlat(root *hostdoc.Node) bool {
 		case m.Name == "$schema" && m.Value.Kind == hostdoc.String:
 		case m.Value.Kind != hostdoc.Map:
 			return false
-		case slices.ContainsFunc([]string{"command", "url", "serverUrl", "httpUrl", "uri"}, func(k string) bool { return m.Value.Get(k) != nil }):
+		case isServer(m.Value):
 			servers++
 		}
 	}

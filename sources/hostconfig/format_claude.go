@@ -13,7 +13,8 @@ import (
 // only, and expands no variables.
 //
 // Claude Code: https://code.claude.com/docs/en/mcp. No type means stdio there. Variables are ${NAME} and
-// ${NAME:-default} in five fields; the default also stands in for an empty variable.
+// ${NAME:-default} in five fields; the default also stands in for an empty variable. disabledMcpServers is
+// what its own switch writes into ~/.claude.json, by public accounts of that file.
 var claudeFormats = []*dialect{
 	{
 		Format: Format{
@@ -53,40 +54,53 @@ var claudeFormats = []*dialect{
 }
 
 // claudeProjects reads the servers that ~/.claude.json keeps for one project each. Those of the workspace
-// count, and win over the user's own; the others are reported.
+// count, and win over the user's own; the others are reported. What the project of the workspace switches off
+// is off, whoever declares it.
 func claudeProjects(r *reader, root, _ *hostdoc.Node) {
+	r.switchOff(root.Get("disabledMcpServers"), "disabledMcpServers", true)
 	projects := root.Get("projects")
-	if projects == nil || projects.Kind != hostdoc.Map {
+	if projects == nil || projects.Kind == hostdoc.Null {
+		return
+	}
+	if projects.Kind != hostdoc.Map {
+		r.note(Note{Field: "projects", Action: Refused, Line: projects.Line, Reason: "want a map of projects, not " + a(projects.Kind)})
 		return
 	}
 	for _, p := range projects.Last() {
-		if p.Value.Kind != hostdoc.Map {
-			continue
-		}
 		servers := p.Value.Get("mcpServers")
-		if servers == nil || servers.Kind != hostdoc.Map {
+		if servers != nil && servers.Kind != hostdoc.Map && servers.Kind != hostdoc.Null {
+			r.note(Note{Field: "projects." + p.Name + ".mcpServers", Action: Refused, Line: servers.Line, Reason: "want a map of servers, not " + a(servers.Kind)})
+			servers = nil
+		}
+		if here := r.opts.Workspace; here != "" && samePath(here, p.Name) {
+			r.project(servers)
+			r.switchOff(p.Value.Get("disabledMcpServers"), "projects.disabledMcpServers", true)
 			continue
 		}
-		if here := r.opts.Workspace; here == "" || !samePath(here, p.Name) {
-			for _, m := range servers.Last() {
-				r.note(Note{Server: m.Name, Action: Ignored, Line: m.Line, Reason: "belongs to the project " + p.Name, Remedy: "set the workspace to that folder"})
-			}
+		for _, m := range servers.Last() {
+			r.note(Note{Server: m.Name, Action: Ignored, Line: m.Line, Reason: "belongs to the project " + p.Name, Remedy: "set the workspace to that folder"})
+		}
+	}
+}
+
+// project reads the servers of one project, which win over those that are there already.
+func (r *reader) project(servers *hostdoc.Node) {
+	if servers == nil {
+		return
+	}
+	users := r.entries
+	r.entries = nil
+	r.servers(servers)
+	own := make(map[string]int, len(r.entries))
+	for _, e := range r.entries {
+		own[e.ID] = e.Line
+	}
+	for _, e := range users {
+		if line, ok := own[e.ID]; ok {
+			r.note(Note{Server: e.ID, Action: Ignored, Line: e.Line, Reason: "declared again for this project on line " + itoa(line) + ", which counts"})
 			continue
 		}
-		users := r.entries
-		r.entries = nil
-		r.servers(servers)
-		own := make(map[string]int, len(r.entries))
-		for _, e := range r.entries {
-			own[e.ID] = e.Line
-		}
-		for _, e := range users {
-			if line, ok := own[e.ID]; ok {
-				r.note(Note{Server: e.ID, Action: Ignored, Line: e.Line, Reason: "declared again for this project on line " + itoa(line) + ", which counts"})
-				continue
-			}
-			r.entries = append(r.entries, e)
-		}
+		r.entries = append(r.entries, e)
 	}
 }
 

@@ -122,44 +122,73 @@ func vscodeInputs(r *reader, _, at *hostdoc.Node) {
 		bad(list, "inputs", "want a list, not "+a(list.Kind))
 		return
 	}
+	lines := make(map[string]int, len(list.Items))
 	for i, n := range list.Items {
 		field := "inputs[" + itoa(i) + "]"
 		if n.Kind != hostdoc.Map {
 			bad(n, field, "want a map, not "+a(n.Kind))
 			continue
 		}
-		in := Input{Line: n.Line}
-		for _, m := range n.Last() {
-			switch v := m.Value; m.Name {
-			case "id":
-				in.ID = textOf(v)
-			case "type":
-				in.Type = textOf(v)
-			case "description":
-				in.Description = textOf(v)
-			case "password":
-				in.Password = v.Kind == hostdoc.Bool && v.Text == "true"
-			case "default":
-				if v.Kind == hostdoc.String || v.Kind == hostdoc.Number || v.Kind == hostdoc.Bool {
-					in.Default, in.HasDefault = secret(v.Text), true
-				}
-			case "options":
-				for _, o := range v.Items {
-					if o.Kind == hostdoc.Map {
-						o = o.Get("value")
-					}
-					if o != nil && o.Kind == hostdoc.String {
-						in.Options = append(in.Options, o.Text)
-					}
-				}
-			}
-		}
+		in := r.input(n, field)
 		if in.ID == "" {
 			bad(n, field, "has no id")
 			continue
 		}
+		if first, ok := lines[in.ID]; ok {
+			r.note(Note{Field: field, Action: Ignored, Line: n.Line, Reason: "its id stands on line " + itoa(first) + " already, which counts", Remedy: "give each input an id of its own"})
+			continue
+		}
+		lines[in.ID] = n.Line
 		r.file.Inputs = append(r.file.Inputs, in)
 	}
+}
+
+// input reads one value that is asked for.
+func (r *reader) input(n *hostdoc.Node, field string) Input {
+	in := Input{Line: n.Line}
+	note := func(m hostdoc.Member, reason string) {
+		r.note(Note{Field: field + "." + m.Name, Action: Ignored, Line: m.Line, Reason: reason})
+	}
+	for _, m := range n.Last() {
+		switch v := m.Value; m.Name {
+		case "id":
+			in.ID = textOf(v)
+		case "type":
+			in.Type = textOf(v)
+		case "description":
+			in.Description = textOf(v)
+		case "password":
+			in.Password = v.Kind == hostdoc.Bool && v.Text == "true"
+		case "default":
+			switch v.Kind {
+			case hostdoc.String, hostdoc.Number, hostdoc.Bool:
+				in.Default, in.HasDefault = secret(v.Text), true
+			case hostdoc.List, hostdoc.Map:
+				note(m, "want text, not "+a(v.Kind))
+			}
+		case "options":
+			in.Options = choices(v)
+		case "command", "args":
+			note(m, "no command of VS Code is run for it; it is asked for")
+		default:
+			note(m, "unknown key of VS Code")
+		}
+	}
+	return in
+}
+
+// choices are the values of a list of texts, or of maps with a label and a value.
+func choices(list *hostdoc.Node) []string {
+	var out []string
+	for _, o := range list.Items {
+		if o.Kind == hostdoc.Map {
+			o = o.Get("value")
+		}
+		if o != nil && o.Kind == hostdoc.String {
+			out = append(out, o.Text)
+		}
+	}
+	return out
 }
 
 // zedShape passes over servers that an extension of Zed brings.
@@ -181,10 +210,14 @@ func zedCommand(s *server, v val) {
 	known := keys{"path": readCommand, "args": readArgs, "env": readEnv}
 	for _, m := range v.node.Last() {
 		inner := val{key: v.key + "." + m.Name, node: m.Value, line: m.Line}
-		if read, ok := known[m.Name]; ok {
-			read(s, inner)
-		} else {
+		read, ok := known[m.Name]
+		switch {
+		case !ok:
 			s.unknown(inner, m.Name, known)
+		case m.Value.Kind == hostdoc.Null:
+			s.note(Ignored, inner.key, "is null", "", m.Line)
+		default:
+			read(s, inner)
 		}
 	}
 }

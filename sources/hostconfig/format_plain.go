@@ -24,9 +24,12 @@ var plainFormats = []*dialect{
 		bare:    TransportAuto,
 		vars:    plainVars,
 		expands: inAll,
-		other:   func(m hostdoc.Member) bool { return m.Name == "$schema" && m.Value.Kind == hostdoc.String },
+		other:   isSchema,
 	},
 }
+
+// isSchema knows the address of a schema, which may stand between servers that have no wrapper.
+func isSchema(m hostdoc.Member) bool { return m.Name == "$schema" && m.Value.Kind == hostdoc.String }
 
 const plainVars = claudeVars | cursorVars
 

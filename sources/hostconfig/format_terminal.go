@@ -16,6 +16,7 @@ import (
 // Codex: openai/codex codex-rs/config/src/mcp_types.rs, see format_codex.go.
 //
 // Gemini CLI: google-gemini/gemini-cli docs/tools/mcp-server.md. httpUrl is streamable HTTP, url is SSE.
+// mcp.allowed and mcp.excluded, once allowMCPServers and excludeMCPServers: docs/cli/configuration.md.
 //
 // opencode: https://opencode.ai/docs/mcp-servers. The command is a list, and {env:NAME} and {file:PATH} are
 // expanded.
@@ -53,6 +54,7 @@ var terminalFormats = []*dialect{
 		}),
 		vars:    shellVars,
 		expands: inAll,
+		file:    geminiServers,
 	},
 	{
 		Format: Format{
@@ -76,6 +78,7 @@ var terminalFormats = []*dialect{
 		bare:    TransportAuto,
 		vars:    hostvars.CurlyEnv | hostvars.CurlyFile,
 		expands: inAll,
+		other:   isSchema,
 	},
 	{
 		Format: Format{
@@ -141,6 +144,9 @@ func opencodeTools(r *reader, root, _ *hostdoc.Node) {
 	match, left := prefixes(r.entries), maxHits
 	for _, m := range tools.Last() {
 		if m.Value.Kind != hostdoc.Bool {
+			if m.Value.Kind != hostdoc.Null {
+				r.note(Note{Field: "tools." + m.Name, Action: Ignored, Line: m.Line, Reason: "want true or false, not " + a(m.Value.Kind)})
+			}
 			continue
 		}
 		hits := match(m.Name, left)

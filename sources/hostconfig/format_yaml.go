@@ -47,7 +47,7 @@ var yamlFormats = []*dialect{
 		roots: [][]string{{"extensions"}},
 		keys: common.plus(keys{
 			"cmd": readCommand, "envs": readEnv, "env_keys": gooseEnvKeys, "uri": address(""), "enabled": readEnabled,
-			"timeout": callTimeout(second), "available_tools": gooseTools, "cwd": readCwd, "config": quiet,
+			"timeout": callTimeout(second), "available_tools": gooseTools, "cwd": readCwd, "config": gooseConfig,
 			"bundled": quiet, "display_name": quiet,
 		}),
 		bare:     TransportAuto,
@@ -86,6 +86,10 @@ func continueList(r *reader, n *hostdoc.Node) {
 	next := map[string]int{}
 	used := make(map[string]bool, len(n.Items))
 	for i, item := range n.Items {
+		if block := textOf(item.Get("uses")); block != "" && item.Get("command") == nil && item.Get("url") == nil {
+			r.note(Note{Server: block, Action: Ignored, Line: item.Line, Reason: "is a block of Continue's hub, whose content is not in this file", Remedy: "write its command or its address here"})
+			continue
+		}
 		name := textOf(item.Get("name"))
 		id := name
 		if id == "" {
@@ -157,6 +161,13 @@ func gooseShape(s *server) bool {
 		}
 	}
 	return true
+}
+
+// gooseConfig reports an inner map that is none; the keys of one were read before.
+func gooseConfig(s *server, v val) {
+	if v.node.Kind != hostdoc.Map {
+		s.refuse(v.key, "want a map of keys, not "+a(v.node.Kind), "", v.line)
+	}
 }
 
 // gooseEnvKeys reads names of variables that the server needs.

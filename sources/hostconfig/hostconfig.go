@@ -21,7 +21,9 @@
 //     Any other wrong type costs the field, or the server where it cannot be reached without it, or where
 //     the field narrows what may be called: a list of tools that cannot be read never means all of them.
 //   - A server that is disabled is kept and marked. disabled and enabled mean so in every format; one that
-//     cannot be read switches the server off. Its variables need not be set: do not resolve it.
+//     cannot be read switches the server off. Its variables need not be set: do not resolve it. So is one
+//     that a list beside the servers switches off, in the programs that have such a list.
+//   - Servers that stand where the format has none are reported, not read.
 //   - Approvals, and whatever else a program trusts, are data: they raise no trust.
 //   - A command is one path or name and is never split; one that seems to hold a whole line is refused.
 //   - A leading ~ of a command, a working directory or a file of variables is the home directory, when the

@@ -113,7 +113,7 @@ func (r *reader) warnings(doc *hostdoc.Doc) {
 			continue
 		}
 		action := Ignored
-		if p.Key == "" {
+		if p.Key == "" || doc.Taken[p] {
 			action = Taken
 		}
 		r.note(Note{Field: p.Key, Action: action, Reason: p.Message, Remedy: p.Hint, Line: p.Line})
@@ -123,14 +123,20 @@ func (r *reader) warnings(doc *hostdoc.Doc) {
 // document reads the syntax: that of the name, else that of the content.
 func (r *reader) document(d *dialect, data []byte) (*hostdoc.Doc, error) {
 	var first error
+	var text *hostdoc.Doc
 	for _, syntax := range syntaxes(d, r.file.Name, data) {
 		doc, err := hostdoc.Parse(r.file.Name, syntax, data)
-		if err == nil {
+		switch {
+		case err == nil && (doc.Root.Kind != hostdoc.String || text != nil):
 			return doc, nil
-		}
-		if first == nil {
+		case err == nil:
+			text = doc // nearly any text is a text of YAML
+		case first == nil:
 			first = err
 		}
+	}
+	if text != nil {
+		return text, nil
 	}
 	return nil, first
 }
@@ -143,7 +149,7 @@ func (r *reader) all(d *dialect, doc *hostdoc.Doc) error {
 		return nil
 	}
 	r.dialect = d
-	at, servers, field := find(root, d)
+	above, servers, field := find(root, d)
 	projects := d.Name == "claude-code" && root.Get("projects") != nil
 	switch {
 	case servers == nil && projects:
@@ -165,9 +171,10 @@ func (r *reader) all(d *dialect, doc *hostdoc.Doc) error {
 		r.servers(servers)
 	}
 	if d.file != nil {
-		d.file(r, root, at)
+		d.file(r, root, above)
 	}
 	r.shareInputs()
+	r.strays(root, servers, "", 0)
 	return nil
 }
 
@@ -203,11 +210,14 @@ func (r *reader) without(d *dialect, root *hostdoc.Node) error {
 		reason = "holds " + a(root.Kind) + " where a map is wanted"
 	} else if near := nearRoot(root); near != "" {
 		hint = near + "; " + hint
+	} else if isServer(root) {
+		hint = `it is one server by itself: write { "mcpServers": { "NAME": ... } } around it`
 	}
 	if r.opts.Format != "" {
 		return &Problem{File: r.file.Name, Line: root.Line, Message: reason, Hint: hint, Severity: tomldoc.SeverityError}
 	}
 	r.note(Note{Action: Ignored, Reason: reason, Remedy: hint, Line: root.Line})
+	r.strays(root, nil, "", 0)
 	return nil
 }
 
@@ -248,15 +258,20 @@ func (r *reader) servers(n *hostdoc.Node) {
 }
 
 // find is the node that holds the servers of a dialect, the map that it stands in, and its path.
-func find(root *hostdoc.Node, d *dialect) (at, servers *hostdoc.Node, field string) {
+func find(root *hostdoc.Node, d *dialect) (above, servers *hostdoc.Node, field string) {
 	for _, keys := range d.roots {
-		at, servers = root, root
-		for _, key := range keys {
-			at, servers = servers, servers.Get(key)
-		}
-		if servers != nil {
-			return at, servers, strings.Join(keys, ".")
+		if above, servers, field := at(root, keys); servers != nil {
+			return above, servers, field
 		}
 	}
 	return root, nil, ""
+}
+
+// at is the node at a path of keys, nil if there is none, with the node above it and its path.
+func at(root *hostdoc.Node, keys []string) (above, n *hostdoc.Node, field string) {
+	above, n = root, root
+	for _, key := range keys {
+		above, n = n, n.Get(key)
+	}
+	return above, n, strings.Join(keys, ".")
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolsource/toolsource"
 	"github.com/toolsource/toolsource/internal/hostvars"
+	"github.com/toolsource/toolsource/internal/redact"
 	"github.com/toolsource/toolsource/internal/tomldoc"
 )
 
@@ -21,7 +22,8 @@ const maxValueFile = 1 << 20
 // Resolve gives the entry with its variables expanded, once, in the fields that its format expands them in;
 // with the names that the file hands on from the environment; with its file of variables read into Env,
 // where those of the entry win; and with a leading ~ and a relative working directory made whole. The
-// secrets are every value that came from a variable or a file. The error is a *Problem that names server,
+// secrets are every value that came from a variable or a file, and the arguments that the option before them
+// says are credentials or headers. The error is a *Problem that names server,
 // field and variable, never a value, and concerns this server only. What is resolved stays as it is when it
 // is resolved again.
 //
@@ -190,6 +192,7 @@ func (r *resolver) entry() (Entry, error) {
 		}
 		e.Args[i] = v
 	}
+	r.arguments(e.Args)
 	for name, m := range map[string]map[string]toolsource.Secret{"env": e.Env, "headers": e.Headers} {
 		if err := r.texts(name, m); err != nil {
 			return Entry{}, err
@@ -203,6 +206,22 @@ func (r *resolver) entry() (Entry, error) {
 	}
 	e.vars = nil
 	return *e, nil
+}
+
+// arguments remembers those that are secrets, as the option before them says. One with its name in the same
+// argument is known by that.
+func (r *resolver) arguments(args []string) {
+	for i := 1; i < len(args); i++ {
+		option, value := args[i-1], args[i]
+		switch {
+		case !strings.HasPrefix(option, "-") || strings.ContainsAny(option, "=:") || strings.HasPrefix(value, "-"):
+		case option == "-H" || strings.TrimLeft(option, "-") == "header":
+			_, value, _ = strings.Cut(value, ":")
+			r.found(strings.TrimSpace(value))
+		case redact.Shaped(option+"=x") != option+"=x":
+			r.found(value)
+		}
+	}
 }
 
 func (r *resolver) texts(name string, m map[string]toolsource.Secret) error {

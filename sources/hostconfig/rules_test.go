@@ -41,7 +41,7 @@ func TestWrongValues(t *testing.T) {
 		{`"command": "x", "args": ["` + "\u200b" + planted + `"]`, "args[0]", Taken, true, "a character that does not show"},
 		{`"command": "x", "env": [` + p + `]`, "env", Refused, true, "costs the field"},
 		{`"command": "x", "env": {"A": {"b":` + p + `}}`, "env.A", Refused, true, "costs the element"},
-		{`"command": "x", "env": {"A=B": ` + p + `}`, "env.A=B", Refused, true, "no name"},
+		{`"command": "x", "env": {"A=B": ` + p + `}`, "env.A=...", Refused, true, "no name"},
 		{`"command": "x", "env": {"A": 1, "A": 2}`, "env.A", Ignored, true, "a key twice"},
 		{`"command": "x", "env": {"A ": ` + p + `}`, "env.A ", Taken, true, "white space in a name"},
 		{`"command": "x", "command": "y"`, "command", Ignored, true, "a key twice"},
@@ -220,6 +220,9 @@ func TestDetect(t *testing.T) {
 		{"x", "mcpServers:\n  a: { command: x }\n", "plain"},
 		{"x", "[mcp_servers.a]\ncommand='x'\n", "codex"},
 		{"x", "model = 'y'\n[mcp_servers.a]\ncommand='x'\n", "codex"},
+		{"x", "# mine: all\n\nmodel = 'y'\n[mcp_servers.a]\ncommand='x'\n", "codex"}, // one text of YAML, too
+		{"x", "mcp_servers.a.url = 'https://h'", "codex"},
+		{"x", "# [mcp_servers.b]\nmcpServers:\n  a: { command: x }\n", "plain"},
 		{"x", `{"mcpServers":{"a":` + stdio + `}}`, "plain"},
 		{"my-cursor-backup.json", `{"mcpServers":{"a":` + stdio + `}}`, "cursor"},
 		{"zed.json", `{"mcpServers":{"a":` + stdio + `}}`, "plain"}, // the name is not enough

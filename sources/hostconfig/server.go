@@ -90,7 +90,7 @@ func (s *server) disabled() string {
 func (s *server) key(v val) {
 	read, ok := s.d.keys[v.key]
 	switch {
-	case !ok && (v.key == "disabled" || v.key == "enabled") && v.node.Kind == hostdoc.Bool:
+	case !ok && (v.key == "disabled" || v.key == "enabled") && v.node.Kind != hostdoc.Null:
 		s.note(Rewritten, v.key, s.d.Program+" itself does not know this key; taken as it is meant", "", v.line)
 		if v.key == "disabled" {
 			readDisabled(s, v)

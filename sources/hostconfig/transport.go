@@ -1,8 +1,10 @@
 package hostconfig
 
 import (
+	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/toolsource/toolsource"
 	"github.com/toolsource/toolsource/internal/hostvars"
@@ -12,14 +14,14 @@ import (
 // typeOf are the words for a transport, without case and separators.
 var typeOf = map[string]string{
 	"stdio": TransportStdio, "local": TransportStdio,
-	"http": TransportHTTP, "streamablehttp": TransportHTTP,
+	"http": TransportHTTP, "streamablehttp": TransportHTTP, "streamable": TransportHTTP,
 	"sse": TransportSSE, "remote": TransportAuto,
 }
 
 const typeWords = "stdio, local, http, streamable-http, streamableHttp, streamable_http, sse or remote"
 
 // builtIn are words for servers that are a part of the program itself.
-var builtIn = []string{"builtin", "platform", "frontend", "inlinepython"}
+var builtIn = []string{"builtin", "platform", "frontend", "inlinepython", "inprocess"}
 
 // word reads the word for a transport. It is shown only where it is one of ours, lest it be something else.
 func (s *server) word(v val) {
@@ -44,7 +46,7 @@ func (s *server) word(v val) {
 // transport decides how the server is reached and reports what that leaves without use.
 func (s *server) transport() bool {
 	e := &s.entry
-	command, url := e.Command != "", e.URL != ""
+	command, url := strings.TrimSpace(e.Command) != "", strings.TrimSpace(e.URL) != ""
 	if line, ok := s.seen["command"]; ok && !command && !url {
 		s.cost("command", "is empty", "write a program", line)
 		return false
@@ -69,7 +71,7 @@ func (s *server) transport() bool {
 				s.cost(s.urlKey, s.d.Program+" wants a type beside an address; none means stdio", `write "type": "http" or "sse"`, s.urlLine)
 			}
 		default:
-			s.cost("command", "is missing, and so is an address", "write one of them", s.line)
+			s.nowhere()
 		}
 	}
 	switch {
@@ -90,6 +92,15 @@ func (s *server) transport() bool {
 		s.checkURL()
 	}
 	return !s.bad
+}
+
+// nowhere costs a server that says neither what to run nor what to call.
+func (s *server) nowhere() {
+	remedy := "write one of them"
+	if looksServers(s.node) {
+		remedy = "it holds servers itself: move them one level up"
+	}
+	s.cost("command", "is missing, and so is an address", remedy, s.line)
 }
 
 // unusedFields takes out what the other transports are for.
@@ -150,6 +161,10 @@ func (s *server) checkCommand() {
 		s.cost("command", "begins with a quote, which would be a part of the name", "write the path without quotes", line)
 		return
 	}
+	if strings.ContainsFunc(text, unicode.IsControl) {
+		s.cost("command", "holds a tab, a line end or another control character", `in a Windows path, write \\ or /`, line)
+		return
+	}
 	if len(words) < 2 {
 		return
 	}
@@ -182,6 +197,7 @@ func (s *server) checkURL() {
 	switch strings.ToLower(scheme) {
 	case "http", "https", "unix":
 		if ok {
+			s.checkParts()
 			return
 		}
 	case "ws", "wss":
@@ -192,4 +208,22 @@ func (s *server) checkURL() {
 		return
 	}
 	s.cost(s.urlKey, "is no address with http or https", "write http://HOST/PATH", s.urlLine)
+}
+
+// checkParts refuses an address that no client could call, if it has no variables that may change it.
+func (s *server) checkParts() {
+	if len(hostvars.Refs(s.entry.URL, s.vars.notation)) > 0 {
+		return
+	}
+	u, err := url.Parse(s.entry.URL)
+	switch {
+	case err != nil: // its text repeats the address
+		s.cost(s.urlKey, "is no valid address", "write http://HOST/PATH", s.urlLine)
+	case u.Scheme == "unix" && (u.Host != "" || strings.Trim(u.Path, "/") == ""):
+		s.cost(s.urlKey, "names no socket", "write unix:///path/to/socket#/mcp", s.urlLine)
+	case u.Scheme != "unix" && u.Hostname() == "":
+		s.cost(s.urlKey, "has no host", "write http://HOST/PATH", s.urlLine)
+	case u.User != nil:
+		s.note(Taken, s.urlKey, "holds a user name or password, with which no server is called here", "put them into headers", s.urlLine)
+	}
 }

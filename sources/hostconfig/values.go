@@ -67,15 +67,23 @@ func (s *server) members(v val, want string) []hostdoc.Member {
 		return nil
 	}
 	s.r.repeated(v.node, func(lost hostdoc.Member, wins int) {
-		s.note(Ignored, v.key+"."+lost.Name, "is there again on line "+itoa(wins)+", which counts", "remove one of them", lost.Line)
+		s.note(Ignored, v.key+"."+shown(lost.Name), "is there again on line "+itoa(wins)+", which counts", "remove one of them", lost.Line)
 	})
 	return v.node.Last()
+}
+
+// shown is a name for a note: a value that was written into the name by mistake is left out.
+func shown(name string) string {
+	if i := strings.IndexAny(name, "=:"); i >= 0 && i+1 < len(name) {
+		return name[:i+1] + "..."
+	}
+	return name
 }
 
 // pairs reads a map of texts.
 func (s *server) pairs(v val, want string, set func(name, text string, at val)) {
 	for _, m := range s.members(v, want) {
-		at := val{key: v.key + "." + m.Name, node: m.Value, line: m.Line}
+		at := val{key: v.key + "." + shown(m.Name), node: m.Value, line: m.Line}
 		if m.Value.Kind == hostdoc.Null {
 			s.note(Ignored, at.key, "is null", "", m.Line)
 			continue
@@ -217,9 +225,9 @@ func (s *server) flag(v val, off bool) bool {
 		return value
 	}
 	switch strings.ToLower(strings.TrimSpace(v.node.Text)) {
-	case "true", "1":
+	case "true", "1", "yes", "on":
 		value, ok = true, true
-	case "false", "0":
+	case "false", "0", "no", "off":
 		value, ok = false, true
 	}
 	if ok && (v.node.Kind == hostdoc.String || v.node.Kind == hostdoc.Number) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolsource/toolsource"
+	"github.com/toolsource/toolsource/internal/childenv"
 	"github.com/toolsource/toolsource/internal/hostvars"
 )
 
@@ -112,6 +113,9 @@ func (s *server) foreign() {
 		if _, ok := s.vars.of(field, text); ok || text == "" {
 			return
 		}
+		if name, ok := strings.CutPrefix(field, "env."); ok {
+			s.injects(name, text)
+		}
 		n := s.vars.notationOf(field)
 		if s.vars.mcphost {
 			text = mcphostVariable.ReplaceAllString(text, "x")
@@ -124,6 +128,15 @@ func (s *server) foreign() {
 		}
 	})
 }
+
+// injects reports a variable with which no server is started unless its own configuration allows it.
+func (s *server) injects(name, value string) {
+	if reader := childenv.Injects(name, value); reader != "" {
+		s.note(Taken, "env."+name, "has "+reader+" run code that the command does not name; the server is not started with it", allowEnv, s.lineOf("env"))
+	}
+}
+
+const allowEnv = "remove it, or allow it by allow_env in a configuration of your own"
 
 // lineOf is the line of the key that a field comes from.
 func (s *server) lineOf(field string) int {

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/toolsource/toolsource"
+	"github.com/toolsource/toolsource/internal/childenv"
 	"github.com/toolsource/toolsource/internal/hostvars"
 )
 
@@ -127,8 +129,23 @@ func (w *tomlWriter) connection() {
 		w.cannot("envFile", "there is no key for a file of variables", "write its variables into env", true)
 	}
 	if e.URL != "" {
-		w.pair("url", tomlString(w.own("url", e.URL)))
+		w.pair("url", tomlString(w.own("url", w.withoutUser(e.URL))))
 	}
+}
+
+// withoutUser takes who signs in out of an address, where it may not stand.
+func (w *tomlWriter) withoutUser(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.User == nil {
+		return address
+	}
+	w.cannot("url", "held a user name or password, which are left out", "put them into headers", true)
+	scheme, rest, _ := strings.Cut(address, "://")
+	host := rest
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		host = rest[:end]
+	}
+	return scheme + "://" + rest[strings.LastIndexByte(host, '@')+1:]
 }
 
 // cwd is written as it is: nothing is expanded in it, and a relative one lies beside the file.
@@ -154,7 +171,14 @@ func (w *tomlWriter) table(key string, m map[string]toolsource.Secret) {
 	}
 	parts := make([]string, 0, len(m))
 	for _, k := range slices.Sorted(maps.Keys(m)) {
+		if reader := childenv.Injects(k, m[k].Reveal()); key == "env" && reader != "" {
+			w.cannot("env."+k, "has "+reader+" run code that the command does not name, and is left out", "write it, and allow it by allow_env, if it is meant", true)
+			continue
+		}
 		parts = append(parts, tomlKey(k)+" = "+tomlString(w.own(key+"."+k, m[k].Reveal())))
+	}
+	if len(parts) == 0 {
+		return
 	}
 	w.pair(key, "{ "+strings.Join(parts, ", ")+" }")
 }

@@ -13,3 +13,9 @@ func TestConformance(t *testing.T) {
 		return newSource(t, mcptest.Behaviour{}, &Options{Allow: []string{"echo", "add", "structured", "bigint", "fail"}}) // others hang on purpose
 	}, "echo", "add")
 }
+
+func TestConformanceOfUtilities(t *testing.T) {
+	sourcetest.Run(t, func(t *testing.T) toolsource.ToolSource {
+		return newSource(t, reader(), &Options{Allow: []string{"echo"}, Resources: true, Prompts: true})
+	}, "echo", "list_resources", "list_prompts")
+}

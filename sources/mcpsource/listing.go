@@ -40,6 +40,7 @@ func (s *Source) read(raw mcpclient.Listing) *listing {
 		l.specs = append(l.specs, spec)
 	}
 	s.reportNames(opt, wire, names, l)
+	s.addUtilities(&raw, opt, l)
 	if !raw.Truncated {
 		s.reportUnused(raw, opt, l)
 	}
@@ -122,7 +123,7 @@ func (s *Source) reportUnused(raw mcpclient.Listing, opt *Options, l *listing) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(opt.Overrides)) {
-		if !slices.ContainsFunc(raw.Tools, func(t mcpclient.Tool) bool { return t.Name == name }) {
+		if !slices.ContainsFunc(raw.Tools, func(t mcpclient.Tool) bool { return t.Name == name }) && !opt.hasUtility(name) {
 			l.report(s, "", false, fmt.Sprintf("overrides: it has no tool %q", name))
 		}
 	}

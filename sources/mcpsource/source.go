@@ -1,4 +1,5 @@
-// Package mcpsource presents an MCP server's tools as a toolsource.ToolSource.
+// Package mcpsource presents an MCP server's tools as a toolsource.ToolSource, and on request its resources and
+// prompts as tools.
 //
 // A Source lists what its server lists: names cleaned into identifiers that stay the same on every connect,
 // arguments read from the input schema, a grade from the hints as far as the server is trusted, and the raw
@@ -39,6 +40,11 @@ type Options struct {
 	Lax       bool                // arguments are sent as they are: neither coerced nor validated
 	Output    OutputCheck         // what becomes of a result that does not fit its tool's output schema
 	Shared    bool                // Close leaves the server open
+
+	// Resources adds the tools list_resources and read_resource, Prompts list_prompts and get_prompt, where the
+	// server declares that it has these. They read only, Allow and Deny do not count for them, and a tool of the
+	// server that has the name of one keeps it. Overrides know them by these names.
+	Resources, Prompts bool
 }
 
 // Override is what the configuration says of one tool, over what its server says.
@@ -119,6 +125,9 @@ func (s *Source) Discover(ctx context.Context) ([]toolsource.ToolSpec, error) {
 // meanwhile shows at the call.
 func (s *Source) Resolve(spec toolsource.ToolSpec) (toolsource.Callable, error) {
 	wire, opt := spec.Origin.WireName, s.opt.Load()
+	if u := s.utilityOf(&spec, opt); u != nil {
+		return u.callable(s, &spec), nil
+	}
 	if spec.Origin.Kind != kind || wire == "" || spec.Origin.Server != s.server.ID() || !opt.allows(wire) {
 		return nil, &toolsource.SourceError{Source: s.name, Op: "resolve",
 			Err: fmt.Errorf("%w: %q is no tool of this source", toolsource.ErrUnknownTool, spec.Name)}
@@ -143,9 +152,7 @@ func (s *Source) Resolve(spec toolsource.ToolSpec) (toolsource.Callable, error) 
 	return func(ctx context.Context, args map[string]any) (toolsource.Result, error) {
 		bound, err := binder.Bind(args)
 		if err != nil {
-			return toolsource.Result{}, &toolsource.CallError{
-				Tool: o.Tool, Source: o.Source, Phase: "bind", Kind: toolsource.KindBadArguments, Err: err,
-			}
+			return toolsource.Result{}, badArguments(o, err)
 		}
 		return call(ctx, bound)
 	}, nil
@@ -195,7 +202,16 @@ func (s *Source) Claims() []string {
 			wire = append(wire, p)
 		}
 	}
-	return slices.DeleteFunc(s.names(opt, wire), func(n string) bool { return n == "" })
+	claims := s.names(opt, wire)
+	if l, ok := s.server.Cached(); ok {
+		names, _ := s.utilityNames(opt)
+		for i := range utilities {
+			if utilities[i].wanted(opt, &l) && !slices.Contains(claims, names[i]) {
+				claims = append(claims, names[i])
+			}
+		}
+	}
+	return slices.DeleteFunc(claims, func(n string) bool { return n == "" })
 }
 
 // Close closes the server, unless the options say that others use it.

@@ -40,4 +40,8 @@ type HTTPConfig struct {
 	Unix string
 	// NoGetStream leaves out the standing GET stream of streamable HTTP.
 	NoGetStream bool
+	// AwaitStream has streamable HTTP wait a moment, before the first call, until the peer has answered the
+	// request for the standing GET stream: a peer that asks during that call asks there, and what it asks
+	// before somebody listens may be lost.
+	AwaitStream bool
 }

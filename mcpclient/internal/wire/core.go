@@ -43,6 +43,7 @@ type core struct {
 	// interested.
 	greeted func(to *call, result []byte)
 	reuses  bool // texts are given back by left
+	self    Conn // the whole connection
 }
 
 func newCore(o Options) *core {
@@ -167,6 +168,16 @@ func (c *core) answered(msg jsonrpc.Message) {
 
 var errSkip = errors.New("not to be sent")
 
+// goesAround reports whether a request may have a slot.
+func goesAround(method string) bool {
+	switch method {
+	case methodCallTool, methodListTools, "resources/list", "resources/templates/list", "resources/read",
+		"prompts/list", "prompts/get", "completion/complete":
+		return true
+	}
+	return false
+}
+
 // prepare makes the text of a message, without a line end. Its errors cost the one message only; errSkip
 // says that there is nothing to send.
 func (c *core) prepare(ctx context.Context, msg jsonrpc.Message) (outgoing, error) {
@@ -183,10 +194,10 @@ func (c *core) prepare(ctx context.Context, msg jsonrpc.Message) (outgoing, erro
 	out := outgoing{method: req.Method}
 	var slot *Slot
 	num, isNum := req.ID.Raw().(int64)
-	if isNum && (req.Method == methodCallTool || req.Method == methodListTools) {
+	if isNum && goesAround(req.Method) {
 		slot = slotFrom(ctx)
 	}
-	params, err := splice(req.Params, slot)
+	params, err := splice(slot.rounds(req.Params), slot)
 	if err != nil {
 		return outgoing{}, err
 	}

@@ -29,6 +29,8 @@ func NewHTTP(cfg HTTPConfig, o Options) Transport {
 type httpConn struct {
 	*httpBase
 	watching bool // the GET stream has its watcher; under smu
+
+	opened chan struct{} // closed by watchGet when the GET stream was first answered; nil: nobody waits for that
 }
 
 func (c *httpConn) open(context.Context) error { return nil }
@@ -132,7 +134,7 @@ func (c *httpConn) tell(ctx context.Context, out outgoing, o order) error {
 		return c.refused(resp, o)
 	}
 	if out.method == methodInitialized {
-		c.watchOnce()
+		c.watchOnce(ctx)
 	}
 	discard(resp)
 	return nil

@@ -135,10 +135,13 @@ func (b *httpBase) greet(to *call, result []byte) {
 }
 
 // changeable are the notifications that the server has promised for changes of its lists.
-func (b *httpBase) changeable() []string {
+func (b *httpBase) changeable() (notes [][]byte) {
 	b.smu.Lock()
 	defer b.smu.Unlock()
-	return b.lists
+	for _, method := range b.lists {
+		notes = append(notes, changeNote(method))
+	}
+	return notes
 }
 
 func sameOrigin(a, b *url.URL) bool {
@@ -311,7 +314,12 @@ func (b *httpBase) do(ctx context.Context, f *flight, o order) (*http.Response, 
 			return nil, ctx.Err()
 		}
 		resp.Body = io.NopCloser(bytes.NewReader(body))
-		return nil, redactError(fmt.Errorf("%w: authorising: %w", b.refused(resp, o), aerr), b.opts.Redact)
+		refused := b.refused(resp, o)
+		var st *StatusError
+		if errors.As(refused, &st) {
+			st.Authorising = b.redact(aerr.Error())
+		}
+		return nil, redactError(fmt.Errorf("%w: authorising: %w", refused, aerr), b.opts.Redact)
 	}
 	resp, _, err = b.once(ctx, f, o)
 	return resp, err

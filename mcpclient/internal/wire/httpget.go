@@ -117,14 +117,42 @@ func (e mayHaveRun) Is(target error) bool {
 	return target != toolsource.ErrNotReached && errors.Is(e.err, target)
 }
 
+// streamWait is how long the first call waits for the GET stream, where it does.
+const streamWait = time.Second
+
 // watchOnce starts the watcher of the GET stream, on which a server sends what belongs to no call.
-func (c *httpConn) watchOnce() {
+func (c *httpConn) watchOnce(ctx context.Context) {
 	c.smu.Lock()
 	first := !c.watching && !c.cfg.NoGetStream
 	c.watching = true
 	c.smu.Unlock()
-	if first {
-		c.spawn(c.watchGet)
+	if !first {
+		return
+	}
+	if c.cfg.AwaitStream {
+		c.opened = make(chan struct{})
+	}
+	if !c.spawn(c.watchGet) || c.opened == nil {
+		return
+	}
+	t := time.NewTimer(streamWait)
+	defer t.Stop()
+	select {
+	case <-c.opened:
+	case <-t.C:
+	case <-ctx.Done():
+	case <-c.done:
+	}
+}
+
+// streamAnswered tells the first call that the GET stream is open, or that there is none.
+func (c *httpConn) streamAnswered() {
+	select {
+	case <-c.opened: // told before
+	default:
+		if c.opened != nil {
+			close(c.opened)
+		}
 	}
 }
 
@@ -153,6 +181,7 @@ func (c *httpConn) getStream(pos *position) (heard, again bool) {
 	defer f.land()
 	o := order{method: http.MethodGet, url: c.url, accept: acceptEvents, lastID: pos.id}
 	resp, err := c.do(f.ctx, f, o)
+	c.streamAnswered()
 	if err != nil {
 		c.opts.Logger.Debug("the GET stream cannot be opened", "err", err)
 		return false, c.ctx.Err() == nil
@@ -167,6 +196,9 @@ func (c *httpConn) getStream(pos *position) (heard, again bool) {
 	}
 	if pos.opened && pos.id == "" {
 		c.changed(f, c.changeable())
+		if c.opts.Notify != nil {
+			c.opts.Notify("", nil)
+		}
 	}
 	pos.opened = true
 	er := c.events.Get().(*eventReader)

@@ -40,6 +40,7 @@ func (t *httpTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 	}
 	b.greeted = b.greet
 	c := t.over(b)
+	b.self = c
 	t.made.set(c)
 	if err := c.open(ctx); err != nil {
 		_ = c.Close()

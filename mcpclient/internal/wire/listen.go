@@ -23,7 +23,7 @@ type subscription struct {
 	c      *httpConn
 	out    outgoing
 	order  order
-	wanted []string // notifications that stand for a change
+	wanted [][]byte // notifications that stand for a change, as messages
 	agreed bool     // the server has acknowledged at least one kind
 	gap    bool     // a stream was open before this one
 }
@@ -38,8 +38,14 @@ var kinds = [...]struct{ capability, member, method string }{
 
 const methodAcknowledged = "notifications/subscriptions/acknowledged"
 
-// notifications reads which kinds of notifications params speak of, and whether of any at all.
-func notifications(params []byte) (methods []string, any bool) {
+const methodUpdated = "notifications/resources/updated"
+
+// changeNote is the message that tells of a change.
+func changeNote(method string) []byte { return []byte(`{"jsonrpc":"2.0","method":"` + method + `"}`) }
+
+// notifications reads which kinds of notifications params speak of, as the messages that tell of a change, and
+// whether of any at all.
+func notifications(params []byte) (notes [][]byte, any bool) {
 	var p struct {
 		Notifications map[string]json.RawMessage `json:"notifications"`
 	}
@@ -48,8 +54,14 @@ func notifications(params []byte) (methods []string, any bool) {
 	}
 	for _, k := range kinds {
 		if string(p.Notifications[k.member]) == "true" {
-			methods = append(methods, k.method)
+			notes = append(notes, changeNote(k.method))
 		}
+	}
+	var uris []string
+	_ = json.Unmarshal(p.Notifications["resourceSubscriptions"], &uris)
+	for _, uri := range uris {
+		note := append([]byte(`{"jsonrpc":"2.0","method":"`+methodUpdated+`","params":{"uri":`), appendText(nil, uri)...)
+		notes = append(notes, append(note, "}}"...))
 	}
 	for _, v := range p.Notifications {
 		switch string(v) {
@@ -58,7 +70,7 @@ func notifications(params []byte) (methods []string, any bool) {
 			any = true
 		}
 	}
-	return methods, any
+	return notes, any
 }
 
 // keepListening owns the goroutine of a subscription.
@@ -174,9 +186,9 @@ func (s *subscription) message(f *flight, text []byte) int {
 }
 
 // changed tells the SDK and the host of changes that nobody could tell us of.
-func (c *httpConn) changed(f *flight, methods []string) {
-	for _, m := range methods {
-		msg, _, _ := c.receive([]byte(`{"jsonrpc":"2.0","method":"`+m+`"}`), nil, true)
+func (c *httpConn) changed(f *flight, notes [][]byte) {
+	for _, n := range notes {
+		msg, _, _ := c.receive(n, nil, true)
 		c.other(f, msg, nil)
 	}
 }

@@ -33,7 +33,7 @@ func (c *core) receive(text []byte, own *call, ours bool) (msg jsonrpc.Message, 
 		return c.malformed(text, env, own, err)
 	}
 	if !env.method.absent() {
-		msg, err = c.request(text, env)
+		msg, err = c.request(text, env, own)
 		return msg, nil, err
 	}
 	if !env.result.absent() || !env.err.absent() || !env.version.absent() {
@@ -100,6 +100,10 @@ func (c *core) reply(text []byte, env envelope, to *call, ours bool) jsonrpc.Mes
 		return &jsonrpc.Response{ID: to.id, Result: result}
 	}
 	if env.inputRequests.given(text) {
+		if to.slot.state.own {
+			to.slot.ask(result)
+			return &jsonrpc.Response{ID: to.id, Error: to.slot}
+		}
 		to.slot.unbind() // the SDK asks its handlers and calls again, with the same slot
 		return &jsonrpc.Response{ID: to.id, Result: result}
 	}
@@ -167,7 +171,7 @@ func (c *core) rpcError(raw []byte) *RPCError {
 }
 
 // request reads a request or notification of the peer.
-func (c *core) request(text []byte, env envelope) (jsonrpc.Message, error) {
+func (c *core) request(text []byte, env envelope, own *call) (jsonrpc.Message, error) {
 	method, ok := stringOf(env.method.of(text))
 	if version, _ := stringOf(spanOr(env.version, text)); !ok || version != "2.0" {
 		return nil, errNoise
@@ -189,6 +193,15 @@ func (c *core) request(text []byte, env envelope) (jsonrpc.Message, error) {
 	}
 	if env.params.given(text) {
 		req.Params = bytes.Clone(env.params.of(text))
+	}
+	if req.IsCall() && c.opts.Ask != nil {
+		asked := PeerRequest{ID: bytes.Clone(env.id.of(text)), Method: method, Params: req.Params, Conn: c.self, id: req.ID, c: c}
+		if own != nil {
+			asked.Slot = own.slot
+		}
+		if c.opts.Ask(asked) {
+			return nil, nil
+		}
 	}
 	if !req.IsCall() && c.opts.Notify != nil {
 		c.opts.Notify(method, req.Params)

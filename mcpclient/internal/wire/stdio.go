@@ -129,7 +129,7 @@ type stdioConn struct {
 
 func newStdioConn(proc *procgroup.Process, o Options) *stdioConn {
 	c := &stdioConn{core: newCore(o), life: newLife(), proc: proc}
-	c.reuses = true
+	c.reuses, c.self = true, c
 	c.w.writes(proc.Stdin)
 	c.lines.max = c.opts.MaxMessage
 	c.lines.reads(proc.Stdout)

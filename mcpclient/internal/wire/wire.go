@@ -2,7 +2,7 @@
 // mcp.Connection of our own. They share one envelope scanner, one table of pending calls and one event
 // reader, so that the promises about deadlines, closing and bad peers are kept in one place.
 //
-// Results of tools/list and tools/call go around the SDK: a [Slot] in the call's context takes the raw
+// Results of listings, calls and reads go around the SDK: a [Slot] in the call's context takes the raw
 // result, and the SDK is handed the slot itself as the reply's error, undecoded. Arguments go around it
 // the other way: params hold [Marker], and the connection splices the slot's bytes in. Property order,
 // absent hints and large integers survive, and one bad reply costs one call, never the session.
@@ -22,6 +22,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolsource/toolsource"
@@ -31,7 +32,7 @@ import (
 // to send one that it cannot splice, so that no tool ever runs with empty arguments.
 var Marker = json.RawMessage(`{"\u0000slot":0}`)
 
-// Slot is the way of one tools/list or tools/call around the SDK. It is an error, since that is how the
+// Slot is the way of one request around the SDK: a listing, a call, a read, a completion. It is an error, since that is how the
 // SDK carries it back: find it with errors.As. Raw, RPC and Bad are written before the call returns it
 // and never after; the others are the caller's.
 type Slot struct {
@@ -58,7 +59,7 @@ func (s *Slot) Error() string { return "wire: raw reply" }
 
 type slotKey struct{}
 
-// WithSlot gives the slot to the next tools/list or tools/call made with the context.
+// WithSlot gives the slot to the next request of those kinds made with the context.
 func WithSlot(ctx context.Context, s *Slot) context.Context {
 	return context.WithValue(ctx, slotKey{}, s)
 }
@@ -92,6 +93,7 @@ type StatusError struct {
 	RetryAfter      time.Duration // of a 429 or 503; 0: not said
 	ContentType     string
 	Body            string // its first bytes, secrets removed
+	Authorising     string // why the OAuth handler did not authorise, secrets removed; "": it did, or was not asked
 }
 
 func (e *StatusError) Error() string {
@@ -110,14 +112,42 @@ type Options struct {
 	// Progress is called on the reading goroutine, before any reply that came later is delivered. It must
 	// not block. Progress notifications for which it is set are not passed on to the SDK.
 	Progress func(token string, p toolsource.Progress)
-	// Notify sees every other notification before the SDK does. It must not block.
+	// Notify sees every other notification before the SDK does. It must not block. The method "" says that a
+	// stream which carries what belongs to no call is open again after a cut, and that nobody knows what was
+	// missed.
 	Notify func(method string, params json.RawMessage)
 	// Drop reports whether the SDK is spared a notification: it queues them without a bound and takes its time
 	// for each, used or not, and its Close waits for the queue. nil: it gets all.
 	Drop func(method string) bool
 	// Redact removes secrets from text that goes into errors and logs. nil: as it is.
 	Redact func(string) string
+	// Ask takes a request of the peer; false leaves it to the SDK. It must not block. nil: the SDK answers all.
+	Ask func(PeerRequest) bool
 }
+
+// PeerRequest is a request of the peer that Options.Ask has taken. It is answered once, by Reply or Drop.
+type PeerRequest struct {
+	ID     json.RawMessage // as the peer wrote it
+	Method string
+	Params json.RawMessage // the receiver's to keep; nil: none
+	Slot   *Slot           // of the call on whose own stream it came; nil: not known
+	Conn   Conn
+
+	id jsonrpc.ID
+	c  *core
+}
+
+// Reply sends the result, or the error if there is one. It may block as long as ctx lasts.
+func (r *PeerRequest) Reply(ctx context.Context, result json.RawMessage, err *RPCError) error {
+	msg := &jsonrpc.Response{ID: r.id, Result: result}
+	if err != nil {
+		msg.Result, msg.Error = nil, &jsonrpc.Error{Code: err.Code, Message: err.Message, Data: err.Data}
+	}
+	return r.Conn.Write(ctx, msg)
+}
+
+// Drop says that there is no answer, since the peer has taken the request back.
+func (r *PeerRequest) Drop() { r.c.asked.Add(-1) }
 
 // Conn is a connection with a life that can be watched. Close returns at once, whatever the peer does.
 type Conn interface {

@@ -1,4 +1,4 @@
-package mcpclient_test
+package matrix
 
 import (
 	"encoding/json"
@@ -40,7 +40,7 @@ func serve(t testing.TB, transport string, b mcptest.Behaviour, change ...func(*
 
 func readCase(t testing.TB, name string, into any) {
 	t.Helper()
-	raw, err := os.ReadFile("../testdata/cases/" + name)
+	raw, err := os.ReadFile("../../../testdata/cases/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}

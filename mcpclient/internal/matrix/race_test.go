@@ -1,5 +1,5 @@
 //go:build race
 
-package mcpclient_test
+package matrix
 
 const raceEnabled = true
