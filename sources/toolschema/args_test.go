@@ -189,6 +189,18 @@ func TestArgsCases(t *testing.T) {
 
 // hostile are schemas made to overflow a stack, or to grow as they are read.
 var hostile = map[string]func() string{
+	"a long address with many anchors": func() string {
+		var b strings.Builder
+		fmt.Fprintf(&b, `{"$id":"https://x.test/%s","properties":{"a":{"$ref":"#no"}},"$defs":{"z":{}`, strings.Repeat("x", 400_000))
+		for i := range 10_000 {
+			fmt.Fprintf(&b, `,"d%d":{"$anchor":"n%d","$id":"y%d"}`, i, i, i)
+		}
+		return b.String() + "}}"
+	},
+	"many references to nothing, deep inside": func() string {
+		refs := strings.Repeat(`{"$ref":"#/no/such/%41"},{"$ref":"x#no"},{"$ref":"#no"},`, 5000)
+		return `{"properties":{"a":` + strings.Repeat(`{"allOf":[`, 45) + refs + `{}` + strings.Repeat(`]}`, 45) + `}}`
+	},
 	"nested objects": func() string {
 		return strings.Repeat(`{"properties":{"a":`, 4000) + "{}" + strings.Repeat("}}", 4000)
 	},
