@@ -94,13 +94,24 @@ func (c *command) arguments() (map[string]any, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
 	var args map[string]any
-	if err := dec.Decode(&args); err != nil {
+	var other *json.UnmarshalTypeError
+	switch err := dec.Decode(&args); {
+	case errors.As(err, &other):
+		return nil, fmt.Errorf("the arguments are no JSON object, but %s %s", article(other.Value), other.Value)
+	case err != nil:
 		return nil, fmt.Errorf("the arguments are no JSON object: %w", err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("something follows the JSON object")
 	}
 	return args, nil
+}
+
+func article(word string) string {
+	if strings.HasPrefix(word, "a") {
+		return "an"
+	}
+	return "a"
 }
 
 // show prints a result for people: its text, and a line for each block that is none. What goes elsewhere than

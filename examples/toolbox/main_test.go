@@ -109,7 +109,7 @@ func TestToolbox(t *testing.T) {
 		{"arguments on standard input", []string{"call", "--config", plain, "read_file", "-"}, `{"path":"notes.txt"}`, 0, []string{"n\u00f6tes"}, nil},
 		{"no name", []string{"call", "--config", plain}, "", 2, nil, []string{"call wants the name of a tool"}},
 		{"too many", []string{"call", "--config", plain, "read_file", "{path:", "x}"}, "", 2, nil, []string{"is the JSON in quotes?"}},
-		{"no object", []string{"call", "--config", plain, "read_file", "[1]"}, "", 2, nil, []string{"the arguments are no JSON object"}},
+		{"no object", []string{"call", "--config", plain, "read_file", "[1]"}, "", 2, nil, []string{"the arguments are no JSON object, but an array (give"}},
 		{"two objects", []string{"call", "--config", plain, "read_file", "{} {}"}, "", 2, nil, []string{"something follows the JSON object"}},
 		{"a missing argument", []string{"call", "--config", plain, "read_file"}, "", 2, nil, []string{"path"}},
 		{"unknown tool", []string{"call", "--config", plain, "reed_file"}, "", 2, nil, []string{"did you mean read_file?"}},

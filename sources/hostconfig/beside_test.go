@@ -1,6 +1,7 @@
 package hostconfig
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -309,4 +310,60 @@ func TestNothingBesideServersIsDroppedInSilence(t *testing.T) {
 	mustNote(t, f, "", "tools.a_x", Ignored, "true or false")
 	f = parse(t, "goose/config.yaml", "extensions:\n  a: {type: stdio, cmd: x, config: text}\n", nil)
 	mustNote(t, f, "a", "config", Refused, "want a map")
+}
+
+// TestQuietKeys: goose writes many keys with null that say nothing about a server.
+func TestQuietKeys(t *testing.T) {
+	f := parse(t, "goose/config.yaml", "extensions:\n  a: {type: stdio, cmd: x, bundled: null, description: null, display_name: A, args: null}\n", nil)
+	if len(f.Entries) != 1 || noted(f, "a", "bundled", Ignored) || noted(f, "a", "description", Ignored) {
+		t.Error(report(f))
+	}
+	mustNote(t, f, "a", "args", Ignored, "is null")
+}
+
+// TestPartOfAFile: what people paste without its braces is read where YAML can read it; else the error says
+// what is missing.
+func TestPartOfAFile(t *testing.T) {
+	if f := parse(t, "<stdin>", `"mcpServers": {"a": {"command": "x"}}`, nil); len(f.Entries) != 1 {
+		t.Error(report(f))
+	}
+	_, err := Parse("<stdin>", []byte("\"a\": {\n \"command\": \"x\",\n},\n\"b\": {\"command\": \"y\"}"), nil)
+	if err == nil || !strings.Contains(err.Error(), "put { before the first key") {
+		t.Error(err)
+	}
+}
+
+// TestTokensInThePlaceOfNames: a credential that stands where the name of a variable is wanted shows nowhere.
+func TestTokensInThePlaceOfNames(t *testing.T) {
+	for _, token := range []string{"ghp_PLANTED1234567890", "PLANTEDab12cd34ef56gh78", "planted-12ab-34cd-56ef-78", "sk-planted-1234567890"} {
+		for name, text := range map[string]string{
+			"config.toml":       "[mcp_servers.a]\nurl = 'https://example.test'\nbearer_token_env_var = '" + token + "'\n",
+			"x.toml":            "[mcp_servers.a]\nurl = 'https://example.test'\nenv_http_headers = { X = '" + token + "' }\n",
+			"y.toml":            "[mcp_servers.a]\ncommand = 'x'\nenv_vars = ['" + token + "']\n",
+			"goose/config.yaml": "extensions:\n  a: {type: stdio, cmd: x, env_keys: [" + token + "]}\n",
+		} {
+			f := parse(t, name, text, nil)
+			if len(f.Entries) != 0 || strings.Contains(report(f), token) || !strings.Contains(report(f), "looks like a credential") {
+				t.Errorf("%s: %d servers\n%s", text, len(f.Entries), report(f))
+			}
+		}
+	}
+	f := parse(t, "config.toml", "[mcp_servers.a]\nurl = 'https://example.test'\nbearer_token_env_var = 'my_long_variable_of_team_2'\n", nil)
+	if len(f.Entries) != 1 {
+		t.Error(report(f))
+	}
+}
+
+// TestTokensInVariables: nor does one that stands where a notation wants a name.
+func TestTokensInVariables(t *testing.T) {
+	f := parse(t, ".mcp.json", `{"mcpServers": {"a": {"type": "http", "url": "https://example.test", "headers": {"Authorization": "Bearer ${ghp_PLANTED1234567890}"}}}}`, nil)
+	_, _, err := entry(t, f, "a").Resolve(&Options{LookupEnv: func(string) (string, bool) { return "", false }})
+	for ; err != nil; err = errors.Unwrap(err) {
+		if strings.Contains(err.Error(), "PLANTED") {
+			t.Error(err)
+		}
+	}
+	if strings.Contains(report(f), "PLANTED") {
+		t.Error(report(f))
+	}
 }

@@ -36,6 +36,9 @@ func syntaxes(d *dialect, name string, data []byte) []hostdoc.Syntax {
 	if tomlPair.Match(text) {
 		return []hostdoc.Syntax{hostdoc.TOML, hostdoc.YAML}
 	}
+	if bytes.HasPrefix(text, []byte(`"`)) { // a part of a file of JSON, of which YAML can read some
+		return []hostdoc.Syntax{hostdoc.YAML, hostdoc.JSON}
+	}
 	return []hostdoc.Syntax{hostdoc.YAML, hostdoc.TOML}
 }
 

@@ -30,7 +30,7 @@ type dialect struct {
 	file   func(r *reader, root, at *hostdoc.Node) // reads what stands beside the servers; at is the map that holds them
 }
 
-// keys are the keys that a program knows, each with the function that reads it.
+// keys are the keys that a program knows, each with the function that reads it; nil: it says nothing here.
 type keys map[string]func(*server, val)
 
 // plus adds keys to a copy.

@@ -1,6 +1,7 @@
 package hostconfig
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -131,7 +132,7 @@ func (r *reader) document(d *dialect, data []byte) (*hostdoc.Doc, error) {
 			return doc, nil
 		case err == nil:
 			text = doc // nearly any text is a text of YAML
-		case first == nil:
+		case first == nil || syntax == hostdoc.JSON && bytes.HasPrefix(data, []byte(`"`)): // it says it best
 			first = err
 		}
 	}

@@ -141,6 +141,9 @@ func (r *resolver) fail(field string, err error) error {
 		case hostvars.Workspace:
 			hint = "set the workspace; the server is off"
 		}
+		if name := redact.Shaped(unset.Name); name != unset.Name { // somebody wrote a credential in the place of a name
+			err, hint = &hostvars.UnsetError{Kind: unset.Kind, Name: name}, "put it into a variable, and write the name of that; the server is off"
+		}
 	}
 	p := &Problem{File: r.e.File, Line: r.e.Line, Key: field, Message: fmt.Sprintf("server %q: %v", r.e.ID, err), Hint: hint, Severity: tomldoc.SeverityError}
 	return p.Because(err)

@@ -4,9 +4,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/toolsource/toolsource"
 	"github.com/toolsource/toolsource/internal/hostdoc"
+	"github.com/toolsource/toolsource/internal/redact"
 	"github.com/toolsource/toolsource/internal/tomldoc"
 )
 
@@ -99,6 +101,7 @@ func (s *server) key(v val) {
 		}
 	case !ok:
 		s.unknown(v, v.key, s.d.keys)
+	case read == nil: // quiet
 	case v.node.Kind == hostdoc.Null:
 		s.note(Ignored, v.key, "is null", "", v.line)
 	default:
@@ -178,9 +181,20 @@ func (s *server) pass(field, name, before, variable string, optional bool, v val
 		s.cost(v.key, "is not the name of a variable", "write the name alone", v.line)
 		return
 	}
+	if looksToken(variable) {
+		s.cost(v.key, "looks like a credential, where the name of a variable is wanted", "put it into a variable, and write the name of that", v.line)
+		return
+	}
 	s.put(to, name, text)
 	s.vars.pass(at, passed{name: variable, before: before, text: text, optional: optional})
 	s.note(Rewritten, v.key, "taken as "+field+"."+name+" = "+quoted(text), "", v.line)
+}
+
+// looksToken reports whether a text is more likely a credential than the name of a variable.
+func looksToken(text string) bool {
+	const least = 20
+	has := func(is func(rune) bool) bool { return strings.ContainsFunc(text, is) }
+	return redact.Shaped(text) != text || len(text) >= least && has(unicode.IsDigit) && has(unicode.IsLower) && (has(unicode.IsUpper) || strings.ContainsAny(text, "-."))
 }
 
 // put sets an element of env or headers. Names of headers are equal whatever their case. What is passed on

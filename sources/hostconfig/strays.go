@@ -7,10 +7,8 @@ import (
 	"github.com/toolsource/toolsource/internal/hostdoc"
 )
 
-const (
-	strayDepth = 3   // how deep servers are looked for where the format has none
-	strayWidth = 200 // members of a map that are looked at
-)
+// strayDepth is how deep servers are looked for where the format has none.
+const strayDepth = 3
 
 // strays reports servers that stand where the format has none, such as those of another program in the same
 // file. read is the node whose servers were read, nil if none.
@@ -18,10 +16,7 @@ func (r *reader) strays(n, read *hostdoc.Node, path string, depth int) {
 	if n == read || depth == strayDepth {
 		return
 	}
-	for i, m := range n.Last() {
-		if i == strayWidth {
-			return
-		}
+	for _, m := range n.Last() {
 		at := m.Name
 		if path != "" {
 			at = path + "." + m.Name
@@ -52,12 +47,7 @@ func holdsServers(key string) bool {
 
 // looksServers says whether a map or a list holds what looks like a server.
 func looksServers(n *hostdoc.Node) bool {
-	for i, m := range n.Members {
-		if i < strayWidth && isServer(m.Value) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(n.Items[:min(len(n.Items), strayWidth)], isServer)
+	return slices.ContainsFunc(n.Members, func(m hostdoc.Member) bool { return isServer(m.Value) }) || slices.ContainsFunc(n.Items, isServer)
 }
 
 func isServer(n *hostdoc.Node) bool {

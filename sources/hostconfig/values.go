@@ -348,7 +348,8 @@ func connectTimeout(unit time.Duration) func(*server, val) {
 	return func(s *server, v val) { s.entry.ConnectTimeout = s.limit(v, unit) }
 }
 
-func quiet(*server, val) {}
+// quiet is for keys that say nothing about a server, whatever their value is.
+var quiet func(*server, val)
 
 // noUnit reports a limit whose unit the program does not document.
 func noUnit(s *server, v val) {

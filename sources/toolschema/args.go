@@ -346,6 +346,14 @@ func (g *gatherer) sees(n *node, at *loc, hops int) *view {
 	return v
 }
 
+// isNull reports whether a view is of null and nothing else.
+func (v *view) isNull() bool {
+	if len(v.enum) == 1 && string(v.enum[0]) == "null" {
+		return true
+	}
+	return v.types == typeNull && v.enum == nil
+}
+
 // union is what alternatives have in common: their types together, their values if each names some, and
 // whatever else the only one that is not null says.
 func (g *gatherer) union(list []node, at *loc, hops int) *view {
@@ -353,8 +361,11 @@ func (g *gatherer) union(list []node, at *loc, hops int) *view {
 	var only *view
 	open, anyValue := 0, false
 	for i := range list {
+		if list[i].raw[0] == 'f' { // which no value fits
+			continue
+		}
 		b := g.sees(&list[i], at, hops)
-		if b.types == typeNull && b.enum == nil {
+		if b.isNull() {
 			u.types |= typeNull
 			continue
 		}

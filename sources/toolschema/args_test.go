@@ -88,6 +88,18 @@ func TestArgs(t *testing.T) {
 		{"ref cycle", `{"properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"$ref":"#/$defs/B"},"B":{"$ref":"#/$defs/A"}}}`, "a:Any", ""},
 		{"allOf adds", `{"properties":{"a":{}},"allOf":[{"properties":{"b":{"type":"string"}},"required":["b"]},{"$ref":"#/$defs/C"}],"$defs":{"C":{"properties":{"c":{},"a":{"type":"integer"}}}}}`, "a:Any b:str! c:Any", ""},
 		{"alternatives of requirements only", `{"properties":{"a":{},"b":{}},"anyOf":[{"required":["a"]},{"required":["b"]}]}`, "a:Any b:Any", ""},
+		{"alternatives that are null by their value, or nothing", `{"properties":{"a":{"anyOf":[{"type":"string"},{"const":null}]},"b":{"anyOf":[{"enum":[null]},{"type":"integer","enum":[1]}]},"c":{"anyOf":[{"type":"string"},false]}}}`,
+			"a:str b:int[1] c:str", ""},
+		{"ref to an address, as TypeBox writes recursion", `{"$id":"T0","type":"object","properties":{"id":{"type":"string"},"next":{"$ref":"T0"},"last":{"$ref":"T0#"}}}`, "id:str next:dict last:dict", ""},
+		{"ref to an address inside", `{"properties":{"a":{"$ref":"https://x.test/s/a.json"},"b":{"$ref":"/s/b.json#/$defs/c"}},"$id":"https://x.test/s/root.json","$defs":{"a":{"$id":"a.json","type":"string"},"b":{"$id":"b.json","$defs":{"c":{"type":"integer"}}}}}`,
+			"a:str b:int", ""},
+		{"ref to an anchor", `{"properties":{"a":{"$ref":"#x"},"b":{"$ref":"#y"}},"$defs":{"X":{"$anchor":"x","type":"string"},"Y":{"$id":"#y","type":"integer"}}}`, "a:str b:int", ""},
+		{"ref in a part with an address of its own", `{"properties":{"a":{"$id":"https://x.test/a","$ref":"#/$defs/T","$defs":{"T":{"type":"string"}}}},"$defs":{"T":{"type":"integer"}}}`, "a:str", ""},
+		{"ref to definitions that were left inside", `{"properties":{"a":{"$ref":"#/$defs/T","$defs":{"T":{"type":"string"}}}}}`, "a:str", ""},
+		{"ref to components, as of OpenAPI", `{"properties":{"a":{"$ref":"#/components/schemas/Pet"}},"components":{"schemas":{"Pet":{"type":"object"}}}}`, "a:dict", ""},
+		{"refs to the top", `{"properties":{"a":{"$ref":"#"},"b":{"$ref":"#/"},"c":{"$ref":""}},"type":"object"}`, "a:dict b:dict c:dict", ""},
+		{"properties called like keywords", `{"properties":{"$ref":{"type":"string"},"$id":{"type":"string"},"type":{"type":"integer"},"properties":{"type":"object"},"required":{"type":"boolean"},"definitions":{"type":"array"},"__proto__":{"type":"number"},"constructor":{}},"required":["$ref","__proto__"]}`,
+			"$ref:str! $id:str type:int properties:dict required:bool definitions:list __proto__:float! constructor:Any", ""},
 		{"line breaks in a problem", "{\"properties\":{\"a\\nb\\u202e\":1}}", "a\nb\u202e:Any", "#/properties/a b :"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
@@ -177,6 +189,18 @@ func TestArgsCases(t *testing.T) {
 
 // hostile are schemas made to overflow a stack, or to grow as they are read.
 var hostile = map[string]func() string{
+	"a long address with many anchors": func() string {
+		var b strings.Builder
+		fmt.Fprintf(&b, `{"$id":"https://x.test/%s","properties":{"a":{"$ref":"#no"}},"$defs":{"z":{}`, strings.Repeat("x", 400_000))
+		for i := range 10_000 {
+			fmt.Fprintf(&b, `,"d%d":{"$anchor":"n%d","$id":"y%d"}`, i, i, i)
+		}
+		return b.String() + "}}"
+	},
+	"many references to nothing, deep inside": func() string {
+		refs := strings.Repeat(`{"$ref":"#/no/such/%41"},{"$ref":"x#no"},{"$ref":"#no"},`, 5000)
+		return `{"properties":{"a":` + strings.Repeat(`{"allOf":[`, 45) + refs + `{}` + strings.Repeat(`]}`, 45) + `}}`
+	},
 	"nested objects": func() string {
 		return strings.Repeat(`{"properties":{"a":`, 4000) + "{}" + strings.Repeat("}}", 4000)
 	},

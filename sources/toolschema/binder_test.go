@@ -154,6 +154,10 @@ func TestBind(t *testing.T) {
 		{"an alternative that takes anything", `{"properties":{"u":{"anyOf":[{"type":"integer"},true]}}}`, map[string]any{"u": "x"}, `{"u":"x"}`},
 		{"alternatives that cannot be read", `{"properties":{"u":{"anyOf":[{"type":"integer"},{"$ref":"http://127.0.0.1:9/x"}]}}}`, map[string]any{"u": "x"}, `{"u":"x"}`},
 		{"alternatives at the top", string(`{"anyOf":[{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]},{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}]}`), map[string]any{}, `the object of arguments fits none of its forms, want an object with id or an object with name`},
+		{"alternatives that a value tells apart", `{"properties":{"u":{"anyOf":[{"$ref":"#/$defs/C"},{"$ref":"#/$defs/B"}]}},"$defs":{"C":{"type":"object","properties":{"kind":{"const":"cat"},"lives":{"type":"integer"}},"required":["kind","lives"]},"B":{"type":"object","properties":{"kind":{"enum":["bird","hen"]},"wings":{"type":"integer"}},"required":["kind"]}}}`,
+			map[string]any{"u": map[string]any{"kind": "cat", "lives": "9"}}, `u.lives is a string, want an integer (write it without quotes)`},
+		{"a value that tells of none", `{"properties":{"u":{"oneOf":[{"properties":{"kind":{"const":"cat"}}},{"properties":{"kind":{"enum":["bird","hen"]}}}]}}}`, map[string]any{"u": map[string]any{"kind": "dog"}}, `u.kind is a string, want one of "cat", "bird", "hen"`},
+		{"and none", `{"properties":{"u":{"oneOf":[{"properties":{"kind":{"const":"cat"}},"required":["kind"]},{"properties":{"kind":{"const":"hen"}},"required":["kind"]}]}}}`, map[string]any{"u": map[string]any{"lives": 9}}, `u.kind is missing, want one of "cat", "hen"`},
 		{"alternatives inside alternatives", `{"properties":{"u":{"anyOf":[{"anyOf":[{"type":"integer"},{"type":"boolean"}]},{"type":"null"}]}}}`, map[string]any{"u": "x"}, `u is a string, want an integer or a boolean or null`},
 		{"allOf", `{"allOf":[{"properties":{"a":{"type":"integer"}}},{"required":["b"]}]}`, map[string]any{"a": "x"}, `a is a string, want an integer; b is missing, want any value`},
 		{"ref", `{"properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"type":"integer"}}}`, map[string]any{"a": 2.0}, `{"a":2}`},
@@ -340,5 +344,17 @@ func BenchmarkRead(b *testing.B) {
 				f()
 			}
 		})
+	}
+}
+
+// TestDeepPlaces: a fault far inside tells where the way to it starts and ends, not all of it.
+func TestDeepPlaces(t *testing.T) {
+	var v any = "x"
+	for range 400 {
+		v = []any{v}
+	}
+	_, err := NewBinder(json.RawMessage(`{"properties":{"u":{"$ref":"#/$defs/L"}},"$defs":{"L":{"type":["array","integer"],"items":{"$ref":"#/$defs/L"}}}}`)).Bind(map[string]any{"u": v})
+	if err == nil || len(err.Error()) > 400 || !strings.Contains(err.Error(), "u[0][0]") || !strings.Contains(err.Error(), "…") || !strings.Contains(err.Error(), "[0] is a string, want an integer or an array") {
+		t.Error(err)
 	}
 }

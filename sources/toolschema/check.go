@@ -15,6 +15,7 @@ import (
 const (
 	maxFaults = 5       // told at once
 	maxShown  = 10      // names or values listed in one fault
+	maxPath   = 240     // bytes of a place in a fault
 	maxTries  = 100_000 // checks made in combinators for one call; past it they count as fitting
 )
 
@@ -40,6 +41,9 @@ func (s *spot) String() string {
 		default:
 			out = "." + label(s.key) + out
 		}
+	}
+	if len(out) > maxPath { // what is last says most
+		return clip(out) + strings.ToValidUTF8(out[len(out)-maxPath/2:], "")
 	}
 	return out
 }
@@ -324,20 +328,25 @@ func (c *checker) option(options []*shape, v any, at *spot) any {
 			return x
 		}
 	}
-	var near *shape // the only alternative for a value of this kind: its faults say most
+	var near []*shape // the alternatives for a value of this kind: if there is one, its faults say most
 	for _, o := range options {
 		if fits(orAny(o.kinds), v) {
-			if near != nil {
-				near = nil
-				break
-			}
-			near = o
+			near = append(near, o)
 		}
 	}
-	if near != nil && c.inside == 0 {
-		return c.value(near, v, at)
+	if m, ok := v.(map[string]any); ok && c.inside == 0 && len(near) > 1 {
+		if name := tag(near); name != "" {
+			near = withTag(near, name, m)
+			if len(near) == 0 {
+				c.untagged(options, name, m, at)
+				return v
+			}
+		}
 	}
-	if slices.ContainsFunc(options, func(o *shape) bool { return fits(orAny(o.kinds), v) }) {
+	if len(near) == 1 && c.inside == 0 {
+		return c.value(near[0], v, at)
+	}
+	if len(near) > 0 {
 		c.fault(at, "fits none of its forms, want %s", wanted(options))
 	} else {
 		c.fault(at, "is %s, want %s", kindOf(v), wanted(options))

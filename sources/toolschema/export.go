@@ -326,13 +326,21 @@ func (x *exporter) rename(t *tree) *undo {
 		u.props[name] = &undone{name: m.key, rename: true, keep: true}
 		m.key = name
 	}
-	if required := t.words("required"); len(required) > 0 {
-		for i, r := range required {
-			if name, ok := became[r]; ok {
-				required[i] = name
+	for _, word := range [...]string{"required", "propertyOrdering"} {
+		names := t.words(word)
+		for i, n := range names {
+			if name, ok := became[n]; ok {
+				names[i] = name
 			}
 		}
-		t.setWords("required", required)
+		if len(names) > 0 {
+			t.setWords(word, names)
+		}
+	}
+	for _, word := range [...]string{"dependentRequired", "dependentSchemas", "dependencies", "propertyNames", "not", "if", "then", "else"} {
+		if t.drop(word) != nil {
+			x.add(nil, "property-name", "%s speaks of names as they were and is left out; the tool checks it", word)
+		}
 	}
 	return u
 }

@@ -300,6 +300,18 @@ func TestExportNames(t *testing.T) {
 	}
 }
 
+// TestKeywordsOfRenamedArguments: what the top of a schema says of an argument that the API calls otherwise says it of
+// the new name, or not at all.
+func TestKeywordsOfRenamedArguments(t *testing.T) {
+	schema := `{"type":"object","properties":{"a b":{"type":"string"},"c":{"type":"string"}},"required":["a b"],"propertyOrdering":["a b","c"],"if":{"required":["c"]},"then":{"required":["a b"]},"dependentRequired":{"c":["a b"]},"not":{"required":["a b","c"]}}`
+	for _, p := range []Provider{Anthropic, Gemini} {
+		e := exported(t, p, nil, tool("t", schema))
+		if text := string(e.JSON()); strings.Contains(text, "a b") || !strings.Contains(text, `"propertyOrdering":["a_b","c"]`) || !strings.Contains(text, `"required":["a_b"]`) {
+			t.Errorf("%s: %s", p, text)
+		}
+	}
+}
+
 // TestExportIsPerTool: a tool is exported as it is alone, whoever stands beside it.
 func TestExportIsPerTool(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -387,7 +399,9 @@ func TestManyAlternatives(t *testing.T) {
 	for name, schema := range map[string]func(n int) string{
 		"top":   func(n int) string { return `{"anyOf":` + many(n, `{"properties":{"k":{"const":"v%d"}}}`) + `}` },
 		"tuple": func(n int) string { return objectOf(`{"prefixItems":` + many(n, `{"const":"v%d"}`) + `}`) },
-		"parts": func(n int) string { return objectOf(`{"allOf":` + many(n, `{"properties":{"p%[1]d":{"type":"string"}},"required":["p%[1]d"]}`) + `}`) },
+		"parts": func(n int) string {
+			return objectOf(`{"allOf":` + many(n, `{"properties":{"p%[1]d":{"type":"string"}},"required":["p%[1]d"]}`) + `}`)
+		},
 		"inner": func(n int) string {
 			return objectOf(`{"properties":{"z":{}},"anyOf":` + many(n, `{"properties":{"k":{"const":"v%d"}}}`) + `}`)
 		},

@@ -130,7 +130,7 @@ func (in *inliner) expand(s *tree, at *loc, depth, hops int) *tree {
 		default:
 			v := m.value
 			if v.kind != 0 { // each works in place, and s must not change
-				v = &tree{kind: v.kind, members: append([]member(nil), v.members...), elems: append([]*tree(nil), v.elems...)}
+				v = &tree{kind: v.kind, loose: v.loose, members: append([]member(nil), v.members...), elems: append([]*tree(nil), v.elems...)}
 			}
 			out.members = append(out.members, member{m.key, v})
 		}

@@ -15,6 +15,9 @@ type Finding struct {
 	What string // one line, the words found among them
 }
 
+// secretWords are what a description should not ask for.
+const secretWords = `(\b(api[ _-]?keys?|passwords?|private[ _-]?keys?|credentials|ssh\s+keys?|id_rsa)\b|\.(env|ssh)\b)`
+
 // patterns are ways to speak to a model. They are looked for in the text without what hides in it, and with
 // look-alike letters as the ones that they look like.
 var patterns = []struct {
@@ -22,15 +25,18 @@ var patterns = []struct {
 	is   *regexp.Regexp
 }{
 	{"override", regexp.MustCompile(`(?i)\b(ignore|disregard|forget)\s+(all\s+|any\s+)?(of\s+)?(the\s+|your\s+)?(previous|prior|above|earlier|preceding)\s+(instructions?|rules?|prompts?|messages?)`)},
-	{"role", regexp.MustCompile(`(?i)\byou\s+are\s+now\b|\byour\s+new\s+(task|role|instructions?)\s+(is|are)\b`)},
-	{"system", regexp.MustCompile(`(?i)(^|\s)system\s*:|<\s*/?\s*(system|human|assistant|important|instructions?)\s*>`)},
-	{"secrecy", regexp.MustCompile(`(?i)\b(do\s+not|don['’]t|never)\s+(tell|inform|mention|reveal|show)\b|\bwithout\s+(telling|informing)\s+the\s+user\b`)},
-	{"download", regexp.MustCompile(`(?i)\b(curl|wget|fetch)\s+(-\S+\s+)*["']?https?://|\bcurl\b[^|]*\|\s*(ba|z)?sh\b`)},
+	{"role", regexp.MustCompile(`(?i)\byou\s+are\s+now\s+(an?\b|the\b|in\b|acting\b|my\b|operating\b|no\b|(?-i:[A-Z]))|\byour\s+new\s+(task|role|instructions?)\s+(is|are)\b`)},
+	{"system", regexp.MustCompile(`(?i)(^|[\n.!?;:"'(\[>])[ \t]*system\s*:|(?-i:(^|\s)SYSTEM\s*:)|(?i)<\s*/?\s*(system|human|assistant|important|instructions?)\s*>`)},
+	{"secrecy", regexp.MustCompile(`(?i)\b(do\s+not|don['’]t|never)\s+((tell|inform|notify|alert)\s+(the\s+|any\s+)?(user|anyone|anybody|human|person|operator|customer)s?\b|` +
+		`(mention|reveal|show|disclose)\s+(this|that|it|these|them|anything|your|the\s+(user|system))\b|(mention|reveal|show|disclose)\b[^.]{0,40}\bto\s+(the\s+)?(user|anyone|human))|\bwithout\s+(telling|informing)\s+the\s+user\b`)},
+	{"download", regexp.MustCompile(`(?i)\b(curl|wget)\s+(-\S+\s+)*["']?https?://|\bfetch\s*\(\s*["']?https?://|\bcurl\b[^|]*\|\s*(ba|z)?sh\b`)},
 	{"decode", regexp.MustCompile(`(?i)\bbase64\s+(-d|--decode|decode)\b`)},
 	{"execute", regexp.MustCompile(`(?i)\b(exec|eval)\s*\(|\bimport\s+(subprocess|os|shutil|socket)\b`)},
-	{"first", regexp.MustCompile(`(?i)\bbefore\s+(answering|responding|using\s+any|calling\s+any|doing\s+anything)\b|\brecovery\s+required\b`)},
-	{"copy", regexp.MustCompile(`(?i)\b(always|also|silently)\b[^.]{0,40}\bbcc\b|\bbcc\s+\S+@\S+`)},
-	{"secrets", regexp.MustCompile(`(?i)\b(api[ _-]?keys?|passwords?|private[ _-]?keys?|credentials|ssh\s+keys?|\.env)\b[^.]{0,60}\b(here|include|paste|send|provide|contents?)\b|\b(include|paste|send|provide|put)\b[^.]{0,40}\b(api[ _-]?keys?|passwords?|private[ _-]?keys?|credentials|ssh\s+keys?|\.env)\b`)},
+	{"first", regexp.MustCompile(`(?i)\bbefore\s+(answering|responding|using\s+any|calling\s+any|doing\s+anything)\b|(?-i:\bRECOVERY\s+REQUIRED\b)`)},
+	{"copy", regexp.MustCompile(`(?i)\b(always|silently)\b[^.]{0,40}\bbcc\b|\balso\s+(add\s+(an?\s+)?)?bcc\b|\bbcc\s+\S+@\S+`)},
+	{"secrets", regexp.MustCompile(`(?i)` + secretWords + `[^.]{0,60}\b(here|include|paste)\b|` +
+		`\b(include|paste|send|provide|put)\b[^.]{0,30}\b(your|users?['’]?s?|all|any|every|their|contents?\s+of)\b[^.]{0,30}?` + secretWords + `|` +
+		`\b(include|paste|put)\s+(the\s+|an?\s+)?` + secretWords + `[^.]{0,20}\b(here|in|into|as|to)\b`)},
 	{"unguarded", regexp.MustCompile(`(?i)--(no-sandbox|allow-network|disable-seatbelt|dangerously-\S+|privileged)\b`)},
 }
 
@@ -83,8 +89,8 @@ func folded(s string) (seen, alike string) {
 	words := strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) })
 	for _, w := range words {
 		latin := strings.ContainsFunc(w, func(r rune) bool { return unicode.Is(unicode.Latin, r) })
-		other := strings.ContainsFunc(w, func(r rune) bool { return lookAlikes[r] != 0 })
-		if latin && other {
+		other := strings.ContainsFunc(w, func(r rune) bool { return lookAlikes[r] != 0 && !unicode.Is(unicode.Latin, r) })
+		if latin && other && !isSymbol(w) {
 			alike = w
 			break
 		}
@@ -98,6 +104,13 @@ func folded(s string) (seen, alike string) {
 		}
 		return r
 	}, s), alike
+}
+
+// isSymbol reports whether a word is one of science, as NFκB and TNFα are: Latin capitals and small Greek.
+func isSymbol(w string) bool {
+	return !strings.ContainsFunc(w, func(r rune) bool {
+		return !unicode.IsMark(r) && !(unicode.Is(unicode.Latin, r) && unicode.IsUpper(r)) && !(unicode.Is(unicode.Greek, r) && unicode.IsLower(r))
+	})
 }
 
 // lookAlikes are letters of other scripts that look like a Latin one.

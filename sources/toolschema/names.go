@@ -198,8 +198,8 @@ func isLetter(r rune) bool {
 var reserved = func() map[string]bool {
 	m := map[string]bool{}
 	for _, words := range [...]string{
-		// Python
-		`False None True and as assert async await break class continue def del elif else except finally for
+		// Python, and the name that it lets nobody give to anything
+		`__debug__ False None True and as assert async await break class continue def del elif else except finally for
 		from global if import in is lambda nonlocal not or pass raise return try while with yield`,
 		// Starlark
 		`load`,

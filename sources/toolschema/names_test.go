@@ -24,6 +24,7 @@ func TestNames(t *testing.T) {
 			[]string{"calendar_respondToEvent", "user_profile_update", "Create_CIFS_Share", "a_b_c", "caf_", "get_sum"}},
 		{"leading digit", []string{"3d"}, []string{"_3d"}},
 		{"reserved words", []string{"class", "load", "delete", "func", "None", "map", "import", "let", "await"}, []string{"class_", "load_", "delete_", "func_", "None_", "map_", "import_", "let_", "await_"}},
+		{"a name that Python gives to nothing else", []string{"__debug__", "__proto__"}, []string{"__debug___", "__proto___"}},
 		{"reserved word beside its cleaned form", []string{"class", "class_"}, []string{"class_~", "class_~"}},
 		{"cut", []string{long}, []string{strings.Repeat("x", 55) + "~"}},
 		{"only just too long", []string{strings.Repeat("n", 65)}, []string{strings.Repeat("n", 55) + "~"}},

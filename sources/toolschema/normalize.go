@@ -50,8 +50,9 @@ func everywhere(f func(s *tree, at *loc, c *changes) *tree) func(*tree, *changes
 //	keyword      a keyword of the wrong kind is left out; exclusiveMinimum: true is written as a number
 //	type         unknown type words are left out, a list of one is that one
 //	definitions  definitions becomes $defs
-//	ref          references inside the schema are written out, what stands beside one wins; one that leads
-//	             into itself, outside, or nowhere is cut to {} or {"type":"object"}; nothing is fetched
+//	ref          references inside the schema, by pointer, anchor or address, are written out, what stands
+//	             beside one wins; one that leads into itself, outside, or nowhere is cut to {} or
+//	             {"type":"object"}; nothing is fetched
 //	tuple        items as a list becomes prefixItems
 //	null-union   X or null becomes X with nullable: true
 //	const-union  constants of one type become an enum

@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// longestID bounds addresses and anchors, which are put together with those around them.
+const longestID = 512
+
 // A family is how values of one kind are looked into: nodes of a schema that is read, and trees of one that
 // is rewritten.
 type family[T comparable] struct {
@@ -37,8 +40,9 @@ func (s *scopes[T]) visit(v T, base string) {
 	name := func(key string) string {
 		var none T
 		if m := s.step(v, key); m != none && s.isValue(v) {
-			text, _ := s.text(m)
-			return text
+			if text, _ := s.text(m); len(text) <= longestID {
+				return text
+			}
 		}
 		return ""
 	}

@@ -51,10 +51,11 @@ var editWords = map[string]string{
 //	tag        U+E0000 to U+E007F are taken out, except in the flag of a region: U+1F3F4, three to six tag
 //	           letters or digits, U+E007F
 //	joiner     U+200D stays between emoji, and it and U+200C stay between letters of scripts that join them,
-//	           as Arabic and those of India do
+//	           as Arabic and those of India do, and their marks; U+200D also at the end of a word of Arabic
+//	           letters, or behind the mark of such a script
 //	selector   U+FE0E and U+FE0F stay behind a symbol or a digit, and one other selector behind an
 //	           ideograph or the letter of a script that has such forms
-//	invisible  U+00AD, U+034F, U+115F, U+1160, U+17B4, U+17B5, U+180E, U+200B, U+2060 to U+2065,
+//	invisible  U+00AD, U+034F, U+115F, U+1160, U+17B4, U+17B5, U+180E but between Mongolian letters, U+200B, U+2060 to U+2065,
 //	           U+206A to U+206F, U+3164, U+FEFF, U+FFA0, U+FFF9 to U+FFFB and U+1D173 to U+1D17A are taken out
 //
 // Letters that look like others stay: Inspect tells of them.
@@ -94,11 +95,13 @@ func joinsBefore(r rune) bool {
 }
 
 const (
-	zwnj       = '\u200c'
-	zwj        = '\u200d'
-	blackFlag  = 0x1F3F4
-	cancelTag  = 0xE007F
-	escapeRune = 0x1b
+	zwnj = '\u200c'
+	zwj  = '\u200d'
+
+	vowelSeparator = '\u180e' // of Mongolian
+	blackFlag      = 0x1F3F4
+	cancelTag      = 0xE007F
+	escapeRune     = 0x1b
 )
 
 func isTag(r rune) bool { return r >= 0xE0000 && r <= 0xE007F }
@@ -123,6 +126,7 @@ type cleaner struct {
 	at    []int // byte of each
 	out   strings.Builder
 	last  rune // last that was kept
+	base  rune // last that was kept and is no mark
 	edits []Edit
 }
 
@@ -164,6 +168,9 @@ func (c *cleaner) note(rule string, at int, what string) {
 func (c *cleaner) keep(r rune) int {
 	c.out.WriteRune(r)
 	c.last = r
+	if !unicode.IsMark(r) {
+		c.base = r
+	}
 	return 1
 }
 
@@ -210,6 +217,8 @@ func (c *cleaner) step(i int, line bool) int {
 			return c.keep(r)
 		}
 		return c.take("selector", i, 1)
+	case r == vowelSeparator && unicode.Is(unicode.Mongolian, c.last) && unicode.IsLetter(c.last) && unicode.Is(unicode.Mongolian, c.rune(i+1)) && unicode.IsLetter(c.rune(i+1)):
+		return c.keep(r)
 	case isInvisible(r):
 		return c.take("invisible", i, 1)
 	}
@@ -291,14 +300,31 @@ func (c *cleaner) joins(i int) bool {
 	if c.runes[i] == zwj && (isEmoji(before) || before == 0xFE0F || before >= 0x1F3FB && before <= 0x1F3FF) && isEmoji(after) {
 		return true
 	}
-	return unicode.In(before, joining...) && (unicode.IsLetter(before) || unicode.IsMark(before)) && unicode.In(after, joining...) && unicode.IsLetter(after)
+	if unicode.Is(unicode.Inherited, before) { // a mark that several scripts have
+		before = c.base
+	}
+	if !unicode.In(before, joining...) || !unicode.IsLetter(before) && !unicode.IsMark(before) {
+		return false
+	}
+	if (unicode.IsLetter(after) || unicode.IsMark(after)) && unicode.In(after, joining...) {
+		return true
+	}
+	// At a word's end it shows the form that a letter has before another, or that has no vowel.
+	ends := !unicode.IsLetter(after) && !unicode.IsMark(after) && !isHidden(after)
+	return c.runes[i] == zwj && ends && (unicode.IsMark(before) || unicode.Is(unicode.Arabic, before))
+}
+
+// isHidden reports whether a character is one of those that do not show.
+func isHidden(r rune) bool {
+	return isInvisible(r) || isTag(r) || isSelector(r) || unicode.Is(unicode.Cf, r) || unicode.IsControl(r) && !unicode.IsSpace(r)
 }
 
 // joining are scripts whose letters change with a joiner between them.
 var joining = []*unicode.RangeTable{
 	unicode.Arabic, unicode.Syriac, unicode.Mandaic, unicode.Nko, unicode.Mongolian, unicode.Phags_Pa, unicode.Manichaean, unicode.Hanifi_Rohingya,
 	unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi, unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada,
-	unicode.Malayalam, unicode.Sinhala, unicode.Khmer, unicode.Myanmar, unicode.Tibetan, unicode.Javanese, unicode.Balinese, unicode.Adlam,
+	unicode.Newa, unicode.Tirhuta, unicode.Grantha, unicode.Kaithi, unicode.Sharada, unicode.Modi, unicode.Chakma, unicode.Meetei_Mayek, unicode.Limbu,
+	unicode.Sundanese, unicode.Tai_Tham, unicode.Malayalam, unicode.Sinhala, unicode.Khmer, unicode.Myanmar, unicode.Tibetan, unicode.Javanese, unicode.Balinese, unicode.Adlam,
 }
 
 // isEmoji reports whether a character may be a picture.
@@ -316,7 +342,7 @@ func (c *cleaner) selects(r rune) bool {
 	case r < 0xFE00:
 		return unicode.Is(unicode.Mongolian, c.last) && unicode.IsLetter(c.last)
 	case r < 0xFE0E:
-		return unicode.In(c.last, unicode.Han, unicode.Sm, unicode.Phags_Pa, unicode.Myanmar)
+		return unicode.In(c.last, unicode.Han, unicode.Sm, unicode.Phags_Pa, unicode.Myanmar) || c.last == '0' || strings.ContainsRune("、。！，．：；？", c.last)
 	}
 	return unicode.Is(unicode.Han, c.last)
 }
