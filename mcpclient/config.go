@@ -2,6 +2,7 @@ package mcpclient
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -340,6 +341,16 @@ func (c ServerConfig) String() string {
 		reached = r.text(reached)
 	}
 	return fmt.Sprintf("server %q (%s)", c.ID, reached)
+}
+
+// MarshalJSON writes the id, the transport and the place in a file, as an object. It cannot be read back.
+func (c ServerConfig) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		ID        string `json:"id"`
+		Transport string `json:"transport,omitempty"`
+		File      string `json:"file,omitempty"`
+		Line      int    `json:"line,omitempty"`
+	}{c.ID, c.Transport, c.File, c.Line})
 }
 
 // LogValue is String.

@@ -3,6 +3,7 @@ package mcpclient
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -35,7 +36,13 @@ func testLogger(l *logBuffer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-func sprint(v any) string { return fmt.Sprintf("%v %+v %#v %s", v, v, v, v) }
+func sprint(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		text = []byte(err.Error())
+	}
+	return fmt.Sprintf("%v %+v %#v %s %s", v, v, v, v, text)
+}
 
 // waitFor polls what a real process will do.
 func waitFor(t testing.TB, ok func() bool) {

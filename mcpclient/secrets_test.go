@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -139,5 +140,22 @@ func TestSecretsInProblems(t *testing.T) {
 	text := errors.Join(l.Problems...).Error() + errors.Join(s.Status().Problems...).Error()
 	if strings.Contains(text, secret) || !strings.Contains(text, "***") {
 		t.Error(text)
+	}
+}
+
+// What a command line, an address or a header holds is read from the fields, and never printed with the whole.
+func TestConfigIsPrintedWithoutValues(t *testing.T) {
+	const secret = "s3cr3t-Value"
+	c := ServerConfig{
+		ID: "x", Command: "c", Args: []string{"--key", secret}, Headers: map[string]toolsource.Secret{"A": secret},
+		Env: map[string]toolsource.Secret{"K": secret}, URL: "https://u:" + secret + "@h.test/" + secret, Secrets: []toolsource.Secret{secret},
+	}
+	for _, v := range []any{c, &c, []ServerConfig{c}, struct{ C ServerConfig }{c}} {
+		if got := sprint(v); strings.Contains(got, secret) {
+			t.Errorf("%T shows it: %s", v, got)
+		}
+	}
+	if text, err := json.Marshal(c); err != nil || !strings.Contains(string(text), `"id":"x"`) {
+		t.Errorf("%s, %v", text, err)
 	}
 }
