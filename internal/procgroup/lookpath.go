@@ -20,18 +20,18 @@ func LookPath(name string, env []string, dir string) (string, error) {
 	exts := extensions(env)
 	switch {
 	case name == "":
-		return "", fmt.Errorf("procgroup: no command: %w", exec.ErrNotFound)
+		return "", fmt.Errorf("no command: %w", exec.ErrNotFound)
 	case strings.ContainsRune(name, '/') || strings.ContainsRune(name, filepath.Separator):
 		file := inDir(dir, name)
 		found, err := executable(file, exts)
 		if err != nil {
-			return "", fmt.Errorf("procgroup: command %q: %w", name, err)
+			return "", fmt.Errorf("command %q: %w", name, err)
 		}
 		return found, nil
 	}
 	path, ok := lookupEnv(env, "PATH")
 	if !ok {
-		return "", fmt.Errorf("procgroup: command %q: %w: its environment has no PATH", name, exec.ErrNotFound)
+		return "", notFound(fmt.Sprintf("command %q not found: its environment has no PATH", name))
 	}
 	var denied error
 	dirs := filepath.SplitList(path)
@@ -48,10 +48,16 @@ func LookPath(name string, env []string, dir string) (string, error) {
 		}
 	}
 	if denied != nil {
-		return "", fmt.Errorf("procgroup: command %q: %w", name, denied)
+		return "", fmt.Errorf("command %q: %w", name, denied)
 	}
-	return "", fmt.Errorf("procgroup: command %q: %w on its PATH %q", name, exec.ErrNotFound, path)
+	return "", notFound(fmt.Sprintf("command %q not found on its PATH %q", name, path))
 }
+
+// notFound is exec.ErrNotFound in words of ours: its own speak of the program's PATH.
+type notFound string
+
+func (e notFound) Error() string { return string(e) }
+func (e notFound) Unwrap() error { return exec.ErrNotFound }
 
 func inDir(dir, name string) string {
 	if filepath.IsAbs(name) {

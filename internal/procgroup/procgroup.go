@@ -65,7 +65,7 @@ func Start(c Cmd) (*Process, error) {
 		r, w, err := os.Pipe()
 		if err != nil {
 			closeAll(pipes[:]...)
-			return nil, fmt.Errorf("procgroup: pipe: %w", err)
+			return nil, fmt.Errorf("pipe: %w", err)
 		}
 		pipes[i], pipes[i+1] = r, w
 	}
@@ -123,12 +123,12 @@ func (p *Process) run(cmd *exec.Cmd, pinned bool, start *launch) {
 func startError(c Cmd, err error) error {
 	if c.Dir != "" {
 		if st, serr := os.Stat(c.Dir); serr != nil {
-			return fmt.Errorf("procgroup: working directory: %w", serr)
+			return fmt.Errorf("working directory: %w", serr)
 		} else if !st.IsDir() {
-			return fmt.Errorf("procgroup: working directory %s is not a directory", c.Dir)
+			return fmt.Errorf("working directory %s is not a directory", c.Dir)
 		}
 	}
-	return fmt.Errorf("procgroup: start: %w", err)
+	return fmt.Errorf("cannot be run: %w", err)
 }
 
 func closeAll(files ...*os.File) {
@@ -272,7 +272,7 @@ func (p *Process) awaitGroup(ctx context.Context, half, whole <-chan time.Time, 
 		case <-ended:
 			ended, killing = nil, true
 		case <-whole:
-			return fmt.Errorf("procgroup: process group %d is %w %v after it was told to end", p.PID(), ErrStillRunning, bound)
+			return fmt.Errorf("process group %d is %w %v after it was told to end", p.PID(), ErrStillRunning, bound)
 		}
 		if reaped && p.groupGone() {
 			return nil
@@ -298,7 +298,7 @@ func (p *Process) awaitStderr(whole <-chan time.Time) error {
 	if len(pids) == 0 {
 		return nil
 	}
-	return fmt.Errorf("procgroup: %w outside its process group, with standard error still open: pid %v", ErrStillRunning, pids)
+	return fmt.Errorf("%w outside its process group, with standard error still open: pid %v", ErrStillRunning, pids)
 }
 
 // leaveStderr closes our end and waits for its reader, where closing frees it.
