@@ -43,6 +43,12 @@ func (tb *Toolbox) Replace(ctx context.Context, remove []string, layers ...Layer
 	found := tb.discoverAll(ctx, fresh)
 	gone, more := tb.swap(remove, steps, fresh, found)
 	errs = append(errs, more...)
+	for _, l := range fresh { // looked at again, so that of two that close a circle one sees it
+		if tb.within(l.Source, map[*Toolbox]bool{}) && tb.detach(l) {
+			tb.unwatch([]*layer{l})
+			errs = append(errs, circular(l))
+		}
+	}
 	if len(gone) > 0 {
 		errs = append(errs, oneByOne(tb.closeLayers(gone, tb.o.CloseBound))...)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,7 +67,9 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-func TestReplaceRanksAnew(t *testing.T) {
+func TestReplaceRanksAnew(t *testing.T) { synctest.Test(t, testReplaceRanksAnew) }
+
+func testReplaceRanksAnew(t *testing.T) {
 	a, b := tools("a", "x"), tools("b", "x")
 	tb := newBox(t, nil)
 	add(t, tb, at(a, ts.PrecedenceMCP), at(b, ts.PrecedenceMCP))
@@ -88,12 +91,9 @@ func TestReplaceRanksAnew(t *testing.T) {
 		if got := owner(t, tb, "x"); got != tt.want {
 			t.Errorf("%s: x is %s's", tt.why, got)
 		}
-		deadline := time.Now().Add(5 * time.Second)
-		for owner(t, user, "x") != tt.want {
-			if time.Now().After(deadline) {
-				t.Fatalf("%s: a user sees %s's", tt.why, owner(t, user, "x"))
-			}
-			time.Sleep(time.Millisecond)
+		synctest.Wait() // the user's Toolbox takes it in behind
+		if got := owner(t, user, "x"); got != tt.want {
+			t.Errorf("%s: a user sees %s's", tt.why, got)
 		}
 	}
 	if a.discovers != 1 || b.discovers != 1 {
@@ -284,5 +284,25 @@ func TestReplaceRefusesALayerGivenTwice(t *testing.T) {
 	}
 	if st := tb.Sources(); len(st) != 1 || st[0].Precedence != ts.PrecedenceMCP {
 		t.Errorf("%+v", st)
+	}
+}
+
+// Of two Toolboxes that come to show each other at the same time, one notices.
+func TestReplaceNoticesACircleThatClosesMeanwhile(t *testing.T) {
+	one, two := newBox(t, nil), newBox(t, nil)
+	slow := tools("slow", "s")
+	slow.before = func(ctx context.Context) {
+		if err := two.Add(ctx, at(one.AsSource("one"), ts.PrecedenceMCP)); err != nil {
+			t.Error(err)
+		}
+	}
+	err := one.Replace(t.Context(), nil, at(two.AsSource("two"), ts.PrecedenceMCP), at(slow, ts.PrecedenceMCP))
+	if err == nil || !strings.Contains(err.Error(), "this very Toolbox") {
+		t.Errorf("%v: two Toolboxes show each other", err)
+	}
+	for _, s := range one.Sources() {
+		if s.Source == "two" {
+			t.Error("the circle is closed")
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -46,7 +47,8 @@ type gate struct {
 	mu      sync.Mutex
 	recent  map[string][]time.Time // by method: when the last were let through
 	running int
-	rounds  int // answers in a row that used tools
+	rounds  int  // answers in a row that used tools
+	refused bool // it was said once that a request was
 }
 
 func (s *Server) theGate() *gate {
@@ -157,13 +159,26 @@ func (s *session) refused(method string, err error) *wire.RPCError {
 	if err == nil {
 		return nil
 	}
-	s.srv.log.Info("a request of the server was refused", "method", method, "err", s.srv.redact.err(err))
+	s.noteRefusal("a request of the server was refused", method, err)
 	e := &wire.RPCError{Code: codeRefused, Message: s.srv.redact.text(err.Error())}
 	var r *refusal
 	if errors.As(err, &r) {
 		e.Code = r.code
 	}
 	return e
+}
+
+// noteRefusal says the first refusal of a server aloud: one that goes on asking is not to fill the log.
+func (s *session) noteRefusal(what, method string, err error) {
+	g := s.srv.theGate()
+	g.mu.Lock()
+	level := slog.LevelInfo
+	if g.refused {
+		level = slog.LevelDebug
+	}
+	g.refused = true
+	g.mu.Unlock()
+	s.srv.log.Log(context.Background(), level, what, "method", method, "err", s.srv.redact.err(err))
 }
 
 // causeOf finds the call that made the server ask: the one on whose stream it asks, or the only one there is.
@@ -287,6 +302,18 @@ func (a *asked) told(err error) string {
 		return "internal error"
 	}
 	return clipText(plain(a.srv.redact.text(err.Error())), 200)
+}
+
+// paramsOf are the members of a request's parameters.
+func paramsOf(params json.RawMessage) (members, error) {
+	t, err := parseJSON(params)
+	if err == nil {
+		err = wantObject(t)
+	}
+	if err != nil {
+		return nil, invalid("params %v", err)
+	}
+	return t.members(nil), nil
 }
 
 // notification is one without parameters.

@@ -334,51 +334,16 @@ func exactNumber(n json.Number) any {
 	if !strings.ContainsAny(s, ".eE") {
 		return n
 	}
-	f, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		return n
+	if len(s) <= exactDigits {
+		if f, err := strconv.ParseFloat(s, 64); err == nil {
+			return f
+		}
 	}
-	if i := wholeNumber(s, f); i != nil {
-		return i
-	}
-	return f
+	return toolsource.Value(n).Value
 }
 
-// wholeNumber is the integer that a number with a fraction or an exponent stands for, where float64 would
-// lose digits of it; else nil.
-func wholeNumber(s string, f float64) any {
-	const kept = 15 // digits, that float64 keeps of any number
-	if len(s) <= kept {
-		return nil
-	}
-	digits, point := decimal(s)
-	if len(digits) <= kept || point < len(digits) {
-		return nil
-	}
-	if same, _ := decimal(strconv.FormatFloat(f, 'e', -1, 64)); same == digits {
-		return nil
-	}
-	whole := digits + strings.Repeat("0", point-len(digits))
-	if s[0] == '-' {
-		whole = "-" + whole
-	}
-	if i, err := strconv.ParseInt(whole, 10, 64); err == nil {
-		return i
-	}
-	return json.Number(whole)
-}
-
-// decimal is a number as 0.digits times ten to the power of point, without zeros around the digits.
-func decimal(s string) (digits string, point int) {
-	mantissa, exponent, _ := strings.Cut(strings.ToLower(strings.TrimPrefix(s, "-")), "e")
-	point, _ = strconv.Atoi(strings.TrimPrefix(exponent, "+"))
-	before, after, _ := strings.Cut(mantissa, ".")
-	digits = before + after
-	point += len(before)
-	n := len(digits)
-	digits = strings.TrimLeft(digits, "0")
-	return strings.TrimRight(digits, "0"), point - (n - len(digits))
-}
+// exactDigits is how many digits float64 keeps of any number.
+const exactDigits = 15
 
 // clip shortens a server's text for a message.
 func clip(t jsonText) string {

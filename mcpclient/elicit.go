@@ -100,14 +100,10 @@ func elicited(action ElicitAction, content json.RawMessage) json.RawMessage {
 
 // readElicit reads the parameters of elicitation/create.
 func (a *asked) readElicit(params json.RawMessage) (*ElicitRequest, error) {
-	t, err := parseJSON(params)
-	if err == nil {
-		err = wantObject(t)
-	}
+	m, err := paramsOf(params)
 	if err != nil {
-		return nil, invalid("params %v", err)
+		return nil, err
 	}
-	m := t.members(nil)
 	var f fields
 	r := &ElicitRequest{
 		Server: a.srv.id, Call: a.call, Mode: f.text(m, "mode"), Message: plain(f.text(m, "message")),

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"math"
 	"strings"
 	"sync"
 
@@ -168,8 +169,8 @@ type audience struct {
 	subs    map[string][]*updateListener
 }
 
-// note is something to tell. A note with a key takes the place of one that waits; the others are lost when
-// too many wait.
+// note is something to tell. A note with a key takes the place of one that waits. When too many wait, post
+// takes no more; must takes those whose keys the host has chosen, and which are therefore few.
 type note struct {
 	key  string
 	tell func()
@@ -203,20 +204,29 @@ func (s *Server) heard() *audience {
 	return s.crowd
 }
 
-func (a *audience) post(key string, tell func()) {
+// post takes a note, unless too many wait.
+func (a *audience) post(key string, tell func()) (taken bool) { return a.take(key, tell, maxNotes) }
+
+// must takes a note in any case.
+func (a *audience) must(key string, tell func()) { a.take(key, tell, math.MaxInt) }
+
+func (a *audience) take(key string, tell func(), most int) (taken bool) {
 	a.mu.Lock()
 	if key != "" {
 		for i := range a.queue {
 			if a.queue[i].key == key {
 				a.queue[i].tell = tell
 				a.mu.Unlock()
-				return
+				return true
 			}
 		}
-	} else if len(a.queue) >= maxNotes {
-		a.lost++
+	}
+	if len(a.queue) >= most {
+		if key == "" {
+			a.lost++
+		}
 		a.mu.Unlock()
-		return
+		return false
 	}
 	a.queue = append(a.queue, note{key, tell})
 	begin := !a.working
@@ -227,6 +237,7 @@ func (a *audience) post(key string, tell func()) {
 		a.working, a.queue = false, nil // all is about to end
 		a.mu.Unlock()
 	}
+	return true
 }
 
 func (a *audience) work() {

@@ -293,11 +293,10 @@ func (s *Server) tellUpdated(uri string) {
 	}
 	a.mu.Unlock()
 	for sub := range hear {
-		told := uri
-		if told == "" {
-			told = sub
+		if uri != "" && a.post("updated "+sub+" "+uri, func() { a.tellSub(sub, uri) }) {
+			continue
 		}
-		a.post("updated "+sub+" "+told, func() { a.tellSub(sub, told) })
+		a.must("updated "+sub, func() { a.tellSub(sub, sub) }) // something below it changed
 	}
 }
 
@@ -328,7 +327,7 @@ func (s *Server) tellAll(topic int) {
 	if !some {
 		return
 	}
-	a.post(fmt.Sprint("topic ", topic), func() {
+	a.must(fmt.Sprint("topic ", topic), func() {
 		a.mu.Lock()
 		listeners := a.topics[topic]
 		a.mu.Unlock()

@@ -132,7 +132,7 @@ func (s *session) inputFor(ctx context.Context, request jsonText, cause report) 
 	answer, err := s.answer(ctx, s.conn.Done(), method, params, cause)
 	var r *refusal
 	if method == methodElicit && errors.As(err, &r) && r.code == codeRefused {
-		s.srv.log.Info("a request of the server was declined", "method", method, "err", s.srv.redact.err(err))
+		s.noteRefusal("a request of the server was declined", method, err)
 		return elicited(ElicitDecline, nil), nil
 	}
 	return answer, err

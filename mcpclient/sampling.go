@@ -131,14 +131,10 @@ func (a *asked) countRound(res *SampleResult, offered bool) error {
 
 // readSample reads the parameters of sampling/createMessage.
 func (a *asked) readSample(params json.RawMessage) (*SampleRequest, error) {
-	t, err := parseJSON(params)
-	if err == nil {
-		err = wantObject(t)
-	}
+	m, err := paramsOf(params)
 	if err != nil {
-		return nil, invalid("params %v", err)
+		return nil, err
 	}
-	m := t.members(nil)
 	var f fields
 	r := &SampleRequest{
 		Server: a.srv.id, Call: a.call, Raw: params,

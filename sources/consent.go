@@ -114,8 +114,10 @@ func (t *TrustStore) Forget(path string) error {
 }
 
 func (t *TrustStore) change(f func(files map[string]string)) error {
-	t.turn <- struct{}{}
-	defer func() { <-t.turn }()
+	if t.turn != nil { // nil in one that nobody made by NewTrustStore
+		t.turn <- struct{}{}
+		defer func() { <-t.turn }()
+	}
 	kept, err := t.read()
 	if err != nil {
 		return err

@@ -69,6 +69,18 @@ func TestTrustStore(t *testing.T) {
 	}
 }
 
+// One that nobody made by NewTrustStore keeps its agreements where the others do, and waits for nobody.
+func TestTrustStoreZeroValue(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("XDG_CONFIG_HOME", "")
+	t.Setenv("AppData", t.TempDir())
+	var store TrustStore
+	h := HostFile{Path: "/x/f.json", Sum: "11"}
+	if err := store.Trust(h); err != nil || !NewTrustStore("").Trusts(h) {
+		t.Error(err)
+	}
+}
+
 // A reader never sees half a store.
 func TestTrustStoreIsWrittenAsAWhole(t *testing.T) {
 	store := NewTrustStore(filepath.Join(t.TempDir(), "trusted.json"))
